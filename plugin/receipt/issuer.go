@@ -1,0 +1,19 @@
+package receipt
+
+import "crypto"
+
+// Key is a public key that an issuer signs with. ID selects it and proves
+// nothing. Thumbprint is its RFC 7638 SHA-256 thumbprint (base64url): two IDs
+// with one thumbprint are one key.
+type Key struct {
+	ID         string
+	Public     crypto.PublicKey // ed25519.PublicKey, *ecdsa.PublicKey (P-256, P-384), *rsa.PublicKey
+	Thumbprint string
+}
+
+// Issuer is the part of an operator's trust that verifying a signature needs.
+type Issuer struct {
+	Name       string
+	Algorithms []string // of Algorithms(); empty means all of them
+	Keys       []Key
+}
