@@ -1,0 +1,46 @@
+package projection
+
+import (
+	"strings"
+)
+
+// boundCategories are granted to a program, not to a container name: a
+// container that contributes to one also contributes its repository.
+var boundCategories = []Category{Identity, Privilege, Secret}
+
+// bindRepositories adds containers[x].image#repository, the reference without
+// tag and digest, to each bound category that the container, or the pod as a
+// whole, has a leaf in. A version bump changes nothing there; another program
+// in the same container needs the issuer of that category.
+func (w *walker) bindRepositories(p *pod) {
+	for _, c := range p.containers {
+		image, _ := c.tree["image"].(string)
+		for _, cat := range boundCategories {
+			if (c.bits|w.podBits)&bit(cat) != 0 {
+				w.leaves = append(w.leaves, Leaf{Category: cat, Path: c.path + ".image#repository", Value: Repository(image), binding: true})
+			}
+		}
+	}
+}
+
+// Repository returns an image reference without tag and digest, as written
+// otherwise. A port is not a tag.
+func Repository(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
+		image = image[:i]
+	}
+	return image
+}
+
+func bit(c Category) uint16 {
+	switch c {
+	case Identity:
+		return 1
+	case Privilege:
+		return 2
+	case Secret:
+		return 4
+	}
+	return 0
+}

@@ -1,0 +1,74 @@
+package projection
+
+import "strings"
+
+// bookkeepingPrefixes and the rest are labels and annotations that tools keep
+// their own records in, wherever metadata counts (pod templates included). A
+// force annotation is not gated here: see docs/spec/policy.md, ForceNotAllowed.
+var bookkeepingPrefixes = []string{
+	"argocd.argoproj.io/", "helm.sh/", "meta.helm.sh/", "kustomize.toolkit.fluxcd.io/",
+	"helm.toolkit.fluxcd.io/", "syncgate.io/", "prometheus.io/", "field.cattle.io/",
+	"kubectl.kubernetes.io/", "deployment.kubernetes.io/", "config.kubernetes.io/", "internal.config.kubernetes.io/",
+	"metallb.io/ip-allocated", "metallb.universe.tf/ip-allocated",
+}
+
+var bookkeepingKeys = map[string]bool{
+	"ingress.kubernetes.io/backends": true, "ingress.kubernetes.io/url-map": true,
+	"ingress.kubernetes.io/forwarding-rule": true, "ingress.kubernetes.io/https-forwarding-rule": true,
+	"ingress.kubernetes.io/target-proxy": true, "ingress.kubernetes.io/https-target-proxy": true,
+	"ingress.kubernetes.io/ssl-cert": true, "ingress.kubernetes.io/static-ip": true,
+	"nginx.ingress.kubernetes.io/canary-weight": true, "nginx.ingress.kubernetes.io/canary-weight-total": true,
+}
+
+// bookkeeping reports whether a label or annotation key is a tool's record.
+func bookkeeping(k string) bool {
+	for _, p := range bookkeepingPrefixes {
+		if strings.HasPrefix(k, p) {
+			return true
+		}
+	}
+	return bookkeepingKeys[k] || strings.HasSuffix(k, "-status") || strings.HasSuffix(k, "/status")
+}
+
+// clusterRoleLabels are further labels of a ClusterRole that only describe
+// it. Any other label may be what an aggregationRule selects.
+func clusterRoleLabel(k string) bool {
+	switch k {
+	case "app", "k8s-app", "release", "chart", "heritage", "kubernetes.io/bootstrapping", "istio.io/rev",
+		"install.operator.istio.io/owning-resource", "operator.istio.io/component", "component":
+		return true
+	}
+	return strings.HasPrefix(k, "app.kubernetes.io/") || bookkeeping(k)
+}
+
+// tuning are annotations of Ingresses and Services that change how traffic
+// is served but not who can reach what.
+var tuning = []string{
+	"nginx.ingress.kubernetes.io/proxy-body-size", "nginx.ingress.kubernetes.io/proxy-buffer-size",
+	"nginx.ingress.kubernetes.io/proxy-buffers-number", "nginx.ingress.kubernetes.io/proxy-buffering",
+	"nginx.ingress.kubernetes.io/proxy-max-temp-file-size", "nginx.ingress.kubernetes.io/client-body-buffer-size",
+	"nginx.ingress.kubernetes.io/proxy-connect-timeout", "nginx.ingress.kubernetes.io/proxy-read-timeout",
+	"nginx.ingress.kubernetes.io/proxy-send-timeout", "nginx.ingress.kubernetes.io/affinity",
+	"nginx.ingress.kubernetes.io/affinity-mode", "nginx.ingress.kubernetes.io/session-cookie-name",
+	"nginx.ingress.kubernetes.io/session-cookie-path", "nginx.ingress.kubernetes.io/session-cookie-expires",
+	"nginx.ingress.kubernetes.io/session-cookie-max-age", "nginx.ingress.kubernetes.io/session-cookie-samesite",
+	"alb.ingress.kubernetes.io/healthcheck-path", "alb.ingress.kubernetes.io/healthcheck-port",
+	"alb.ingress.kubernetes.io/healthcheck-protocol", "alb.ingress.kubernetes.io/healthcheck-interval-seconds",
+	"alb.ingress.kubernetes.io/healthcheck-timeout-seconds", "alb.ingress.kubernetes.io/healthy-threshold-count",
+	"alb.ingress.kubernetes.io/unhealthy-threshold-count",
+	"service.beta.kubernetes.io/aws-load-balancer-connection-idle-timeout",
+	"service.beta.kubernetes.io/aws-load-balancer-cross-zone-load-balancing-enabled",
+	"service.beta.kubernetes.io/aws-load-balancer-healthcheck-path",
+	"service.beta.kubernetes.io/aws-load-balancer-healthcheck-port",
+	"service.beta.kubernetes.io/aws-load-balancer-healthcheck-protocol",
+	"service.beta.kubernetes.io/aws-load-balancer-healthcheck-interval",
+	"service.beta.kubernetes.io/aws-load-balancer-healthcheck-timeout",
+	"service.beta.kubernetes.io/aws-load-balancer-healthcheck-healthy-threshold",
+	"service.beta.kubernetes.io/aws-load-balancer-healthcheck-unhealthy-threshold",
+	"service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout",
+	"service.beta.kubernetes.io/azure-load-balancer-health-probe-request-path",
+}
+
+func exposureAnnotation(k string) bool {
+	return !bookkeeping(k) && !contains(tuning, k)
+}

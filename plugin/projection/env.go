@@ -1,0 +1,137 @@
+package projection
+
+import (
+	"strings"
+)
+
+// programVariables are environment variables that decide which program or
+// library code runs. A trailing or leading '*' is a wild card.
+var programVariables = []string{
+	"LD_*", "DYLD_*", "PATH", "BASH_ENV", "ENV", "*_OPTIONS", "PYTHON*", "PERL5*", "RUBY*",
+	"NODE_OPTIONS", "NODE_PATH", "NODE_EXTRA_CA_CERTS", "GIT_SSH*",
+}
+
+func programVariable(name string) bool {
+	for _, p := range programVariables {
+		if rest, ok := strings.CutPrefix(p, "*"); ok && strings.HasSuffix(name, rest) {
+			return true
+		}
+		if rest, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(name, rest) {
+			return true
+		}
+		if p == name {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	envSource    = shapes["core/v1.EnvVar"].fields["valueFrom"]
+	secretKeyRef = shapes["core/v1.EnvVarSource"].fields["secretKeyRef"].shape.fields
+)
+
+// env adds variables that come from Secrets, and those that decide what runs:
+// by name, or because a mount's subPathExpr uses them.
+func (w *walker) env(c *container, at string, v any) {
+	items, ok := v.([]any)
+	if !ok {
+		w.wrongType(at, "a list", v)
+		return
+	}
+	for i, x := range items {
+		item, ok := x.(map[string]any)
+		if !ok {
+			w.wrongType(index(at, i), "an object", x)
+			continue
+		}
+		name, ok := item["name"].(string)
+		if !ok {
+			w.fault(index(at, i), "want a name")
+			continue
+		}
+		from, ok := item["valueFrom"].(map[string]any)
+		if !ok && item["valueFrom"] != nil {
+			w.wrongType(at+key(name)+".valueFrom", "an object", item["valueFrom"])
+			continue
+		}
+		if ref := from["secretKeyRef"]; ref != nil {
+			w.secretKey(at+key(name)+".valueFrom.secretKeyRef", ref)
+		}
+		if !programVariable(name) && !c.expands(name) {
+			continue
+		}
+		if from != nil {
+			w.take(Command, at+key(name)+".valueFrom", envSource, from)
+			continue
+		}
+		if item["value"] == nil {
+			w.add(Command, at+key(name)+".value", "")
+			continue
+		}
+		w.take(Command, at+key(name)+".value", &member{shape: plainString.shape, pointer: true}, item["value"])
+	}
+}
+
+// expands reports whether a mount's subPathExpr uses $(name).
+func (c *container) expands(name string) bool {
+	for _, m := range c.mount {
+		if s, ok := m.tree["subPathExpr"].(string); ok && strings.Contains(s, "$("+name+")") {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *walker) secretKey(at string, v any) {
+	ref, ok := v.(map[string]any)
+	if !ok {
+		w.wrongType(at, "an object", v)
+		return
+	}
+	w.take(Secret, at+".name", secretKeyRef["name"], ref["name"])
+	w.take(Secret, at+".key", secretKeyRef["key"], ref["key"])
+}
+
+// envFrom adds whole Secrets (secret) and ConfigMaps (command: one can hold
+// PATH or LD_PRELOAD). The position counts among the items of one kind.
+func (w *walker) envFrom(at string, v any) {
+	items, ok := v.([]any)
+	if !ok {
+		w.wrongType(at, "a list", v)
+		return
+	}
+	var secrets, maps int
+	for i, x := range items {
+		item, ok := x.(map[string]any)
+		if !ok {
+			w.wrongType(index(at, i), "an object", x)
+			continue
+		}
+		for _, f := range []struct {
+			name string
+			cat  Category
+			n    *int
+		}{{"secretRef", Secret, &secrets}, {"configMapRef", Command, &maps}} {
+			if item[f.name] == nil {
+				continue
+			}
+			ref, ok := item[f.name].(map[string]any)
+			if !ok {
+				w.wrongType(index(at, i)+"."+f.name, "an object", item[f.name])
+				continue
+			}
+			p := index(at, *f.n)
+			*f.n++
+			w.take(f.cat, p+"."+f.name+".name", &member{shape: plainString.shape, pointer: true}, orEmpty(ref["name"]))
+			w.take(f.cat, p+".prefix", plainString, item["prefix"])
+		}
+	}
+}
+
+func orEmpty(v any) any {
+	if v == nil {
+		return ""
+	}
+	return v
+}

@@ -1,0 +1,94 @@
+package projection
+
+// webhooks: the rules of a webhook configuration. caBundle is rewritten at
+// every certificate rotation and is never a leaf.
+func webhooks(w *walker, obj map[string]any) {
+	fields := shapes["admissionregistration/v1.ValidatingWebhookConfiguration"].fields
+	if obj["kind"] == "MutatingWebhookConfiguration" {
+		fields = shapes["admissionregistration/v1.MutatingWebhookConfiguration"].fields
+	}
+	w.take(Admission, "webhooks", fields["webhooks"], without(obj["webhooks"], "caBundle"))
+}
+
+func apiService(w *walker, obj map[string]any) {
+	w.takeAny(Admission, "spec", without(obj["spec"], "caBundle"), nil)
+}
+
+// conversion: "None" is what an absent strategy means.
+func conversion(w *walker, obj map[string]any) {
+	_, v := w.get(obj, "spec.conversion")
+	if m, ok := v.(map[string]any); ok && len(m) == 1 && m["strategy"] == "None" {
+		return
+	}
+	w.takeAny(Admission, "spec.conversion", without(v, "caBundle"), nil)
+}
+
+// without copies a tree and leaves out a member wherever it stands.
+func without(v any, name string) any {
+	switch t := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(t))
+		for k, x := range t {
+			if k != name {
+				out[k] = without(x, name)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, 0, len(t))
+		for _, x := range t {
+			out = append(out, without(x, name))
+		}
+		return out
+	}
+	return v
+}
+
+// takeAny flattens objects of unknown shape to their scalars and lists.
+func (w *walker) takeAny(c Category, path string, v any, skip func(path string) bool) {
+	if v == nil || skip != nil && skip(path) {
+		return
+	}
+	obj, ok := v.(map[string]any)
+	if !ok || len(obj) == 0 {
+		w.take(c, path, anyMember, v)
+		return
+	}
+	for k, x := range obj {
+		w.takeAny(c, path+"."+fieldName(k), x, skip)
+	}
+}
+
+// deliveryTuning are fields of delivery kinds that say when and how often,
+// not what and where.
+var deliveryTuning = map[string]bool{
+	"spec.source.targetRevision": true, "spec.syncPolicy.automated": true, "spec.syncPolicy.retry": true,
+	"spec.revisionHistoryLimit": true, "spec.interval": true, "spec.retryInterval": true, "spec.timeout": true,
+	"spec.template.spec.source.targetRevision": true, "spec.template.spec.revisionHistoryLimit": true,
+	"spec.template.spec.syncPolicy.automated": true, "spec.maxHistory": true, "spec.suspend": true,
+	"spec.chart.spec.interval": true, "spec.chart.spec.version": true, "spec.startingCSV": true, "spec.version": true,
+}
+
+// delivery: an object that makes a controller fetch and apply others. Of a
+// multi-source Application the revisions inside spec.sources are left out.
+func delivery(w *walker, obj map[string]any) {
+	_, v := w.get(obj, "spec")
+	w.takeAny(Delivery, "spec", withoutRevisions(v), func(p string) bool { return deliveryTuning[p] })
+}
+
+func withoutRevisions(v any) any {
+	spec, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	sources, ok := spec["sources"].([]any)
+	if !ok {
+		return v
+	}
+	out := make(map[string]any, len(spec))
+	for k, x := range spec {
+		out[k] = x
+	}
+	out["sources"] = without(sources, "targetRevision")
+	return out
+}

@@ -1,0 +1,79 @@
+package projection
+
+var (
+	clusterRoleFields = shapes["rbac/v1.ClusterRole"].fields
+	roleBindingFields = shapes["rbac/v1.RoleBinding"].fields
+	selectorShape     = &member{shape: shapes["apimachinery/meta/v1.LabelSelector"]}
+)
+
+// clusterRole: with an aggregationRule a controller fills in the rules, so
+// rendered rules beside it would stay where the selectors match nothing.
+// Labels count because any of them may be what another role's rule selects.
+func clusterRole(w *walker, obj map[string]any) {
+	rules, aggregation := obj["rules"], obj["aggregationRule"]
+	if list, ok := rules.([]any); aggregation != nil && rules != nil && (!ok || len(list) > 0) {
+		w.fault("rules", "rules beside an aggregationRule are not overwritten when its selectors match nothing: remove them")
+	} else {
+		w.take(RBAC, "rules", clusterRoleFields["rules"], rules)
+	}
+	w.take(RBAC, "aggregationRule", clusterRoleFields["aggregationRule"], aggregation)
+	w.aggregatesBookkeeping(aggregation)
+	for k, v := range w.object(obj, "metadata.labels") {
+		if !clusterRoleLabel(k) {
+			w.take(RBAC, "metadata.labels"+key(k), &member{shape: plainString.shape, pointer: true}, v)
+		}
+	}
+}
+
+// aggregatesBookkeeping refuses a selector on labels that are not leaves:
+// whoever sets such a label on a role would add to this one unseen.
+func (w *walker) aggregatesBookkeeping(v any) {
+	rule, _ := v.(map[string]any)
+	selectors, _ := rule["clusterRoleSelectors"].([]any)
+	for i, s := range selectors {
+		at := index("aggregationRule.clusterRoleSelectors", i)
+		sel, _ := s.(map[string]any)
+		labels, _ := sel["matchLabels"].(map[string]any)
+		for k := range labels {
+			if clusterRoleLabel(k) {
+				w.fault(at, "selects the label %q, which is not gated: use a label of your own", k)
+			}
+		}
+		exprs, _ := sel["matchExpressions"].([]any)
+		for _, e := range exprs {
+			x, _ := e.(map[string]any)
+			if k, _ := x["key"].(string); clusterRoleLabel(k) {
+				w.fault(at, "selects the label %q, which is not gated: use a label of your own", k)
+			}
+		}
+	}
+}
+
+// roleBinding: subjects are a set; their apiGroup defaults by kind, as in
+// k8s.io/kubernetes pkg/apis/rbac/v1/defaults.go, SetDefaults_Subject.
+func roleBinding(w *walker, obj map[string]any) {
+	w.take(RBAC, "roleRef", roleBindingFields["roleRef"], obj["roleRef"])
+	v := obj["subjects"]
+	list, ok := v.([]any)
+	if !ok {
+		w.take(RBAC, "subjects", roleBindingFields["subjects"], v)
+		return
+	}
+	out := make([]any, 0, len(list))
+	for _, x := range list {
+		s, ok := x.(map[string]any)
+		if !ok {
+			out = append(out, x)
+			continue
+		}
+		n := make(map[string]any, len(s)+1)
+		for k, y := range s {
+			n[k] = y
+		}
+		if g, _ := n["apiGroup"].(string); g == "" && (n["kind"] == "User" || n["kind"] == "Group") {
+			n["apiGroup"] = rbacGroup
+		}
+		out = append(out, n)
+	}
+	w.take(RBAC, "subjects", roleBindingFields["subjects"], out)
+}

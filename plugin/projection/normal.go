@@ -1,0 +1,264 @@
+package projection
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// normal returns the normalised form of a value, and whether it is there at
+// all: null, empty lists, zero values of fields that are not pointers, and
+// defaults are the same as absence.
+func (w *walker) normal(path string, m *member, v any) (any, bool) {
+	if v == nil {
+		return nil, false
+	}
+	switch m.shape.kind {
+	case stringShape:
+		s, ok := v.(string)
+		if !ok {
+			w.wrongType(path, "a string", v)
+			return nil, false
+		}
+		if !utf8.ValidString(s) {
+			w.fault(path, "invalid UTF-8")
+			return nil, false
+		}
+		return s, (m.pointer || s != "") && (m.def == nil || m.def != s)
+	case boolShape:
+		b, ok := v.(bool)
+		if !ok {
+			w.wrongType(path, "true or false", v)
+			return nil, false
+		}
+		return b, (m.pointer || b) && (m.def == nil || m.def != b)
+	case intShape:
+		n, ok := integer(v)
+		if !ok {
+			w.wrongType(path, "an integer", v)
+			return nil, false
+		}
+		return n, (m.pointer || n != "0") && (m.def == nil || m.def != n)
+	case intOrStringShape, quantityShape:
+		switch t := v.(type) {
+		case string:
+			return t, true
+		case json.Number:
+			if n, ok := integer(v); ok {
+				return string(n), true
+			}
+			if m.shape.kind == quantityShape {
+				return string(t), true
+			}
+		}
+		w.wrongType(path, "an integer or a string", v)
+		return nil, false
+	case listShape:
+		return w.normalList(path, m, v)
+	case structShape, mapShape:
+		return w.normalMap(path, m, v)
+	}
+	return w.normalAny(path, v)
+}
+
+func (w *walker) normalList(path string, m *member, v any) (any, bool) {
+	list, ok := v.([]any)
+	if !ok {
+		w.wrongType(path, "a list", v)
+		return nil, false
+	}
+	out := make([]any, 0, len(list))
+	elem := &member{shape: m.shape.elem, pointer: true}
+	for i, x := range list {
+		if s, ok := x.(string); ok && m.shape.elem.kind == stringShape && utf8.ValidString(s) {
+			out = append(out, s) // the common case, without a path of its own
+			continue
+		}
+		n, keep := w.normal(index(path, i), elem, x)
+		switch {
+		case x == nil:
+			w.wrongType(index(path, i), "a value", x)
+		case keep:
+			out = append(out, n)
+		default: // an item is there even when it is empty
+			out = append(out, emptyOf(m.shape.elem))
+		}
+	}
+	if m.shape.set {
+		out = sortedSet(out)
+	}
+	return out, len(out) > 0
+}
+
+func emptyOf(s *shape) any {
+	switch s.kind {
+	case structShape, mapShape:
+		return map[string]any{}
+	case listShape:
+		return []any{}
+	case boolShape:
+		return false
+	case intShape, floatShape:
+		return json.Number("0")
+	}
+	return ""
+}
+
+func (w *walker) normalMap(path string, m *member, v any) (any, bool) {
+	obj, ok := v.(map[string]any)
+	if !ok {
+		w.wrongType(path, "an object", v)
+		return nil, false
+	}
+	out := make(map[string]any, len(obj))
+	for k, x := range obj {
+		f := anyMember
+		switch {
+		case m.shape.kind == mapShape:
+			f = &member{shape: m.shape.elem, pointer: true}
+		case m.shape.fields[k] != nil:
+			f = m.shape.fields[k]
+		}
+		if n, keep := w.normal(path+"."+fieldName(k), f, x); keep {
+			out[k] = n
+		}
+	}
+	return out, len(out) > 0 || m.pointer && m.def != emptyObject
+}
+
+// normalAny keeps a value of unknown shape as written, without nulls.
+func (w *walker) normalAny(path string, v any) (any, bool) {
+	switch t := v.(type) {
+	case nil:
+		return nil, false
+	case bool:
+		return t, true
+	case string:
+		if !utf8.ValidString(t) {
+			w.fault(path, "invalid UTF-8")
+			return nil, false
+		}
+		return t, true
+	case json.Number:
+		n, ok := number(t)
+		if !ok {
+			w.fault(path, "number %s has no exact form", clip(t.String()))
+			return nil, false
+		}
+		return n, true
+	case []any:
+		out := make([]any, 0, len(t))
+		for i, x := range t {
+			if n, keep := w.normalAny(index(path, i), x); keep {
+				out = append(out, n)
+			} else {
+				out = append(out, nil)
+			}
+		}
+		return out, len(out) > 0
+	case map[string]any:
+		out := make(map[string]any, len(t))
+		for k, x := range t {
+			if n, keep := w.normalAny(path+"."+fieldName(k), x); keep {
+				out[k] = n
+			}
+		}
+		return out, true
+	}
+	w.wrongType(path, "JSON", v)
+	return nil, false
+}
+
+func (w *walker) wrongType(path, want string, v any) {
+	w.fault(path, "want %s, got %s", want, kindOf(v))
+}
+
+func kindOf(v any) string {
+	switch t := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return strconv.FormatBool(t)
+	case string:
+		return "the string " + strconv.Quote(clip(t))
+	case json.Number:
+		return "the number " + clip(t.String())
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+func clip(s string) string {
+	if len(s) > 60 {
+		return s[:60] + "..."
+	}
+	return s
+}
+
+// integer returns the shortest form of an integral JSON number.
+func integer(v any) (json.Number, bool) {
+	n, ok := v.(json.Number)
+	if !ok {
+		return "", false
+	}
+	n, ok = number(n)
+	if !ok || strings.ContainsAny(string(n), ".e") {
+		return "", false
+	}
+	return n, true
+}
+
+// number returns the form of RFC 8785 section 3.2.2.3 for numbers that a
+// double holds exactly, and false for all others: two parsers must not see
+// two values.
+func number(n json.Number) (json.Number, bool) {
+	s := string(n)
+	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+		if i > 1<<53 || i < -(1<<53) {
+			return "", false
+		}
+		if s == "-0" {
+			return "0", true
+		}
+		return n, true // JSON allows no other spelling without '.' or 'e'
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		return "", false
+	}
+	if f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
+		return json.Number(strconv.FormatInt(int64(f), 10)), true
+	}
+	b, err := json.Marshal(f) // ES6 rules, as RFC 8785 wants
+	if err != nil {
+		return "", false
+	}
+	return json.Number(b), true
+}
+
+func sortedSet(list []any) []any {
+	enc := make([]string, len(list))
+	for i, x := range list {
+		enc[i] = string(appendValue(nil, x))
+	}
+	idx := make([]int, len(list))
+	for i := range idx {
+		idx[i] = i
+	}
+	sort.Slice(idx, func(a, b int) bool { return enc[idx[a]] < enc[idx[b]] })
+	out := make([]any, 0, len(list))
+	for i, j := range idx {
+		if i > 0 && enc[j] == enc[idx[i-1]] {
+			continue
+		}
+		out = append(out, list[j])
+	}
+	return out
+}
