@@ -6,9 +6,9 @@ type Class int
 
 // The classes. The zero value is a gate error, which also refuses.
 const (
-	GateError    Class = iota // keys, configuration, registry, cluster: exit 30
-	Refused                   // policy: exit 10
-	RenderFailure             // the application's manifests: exit 20
+	GateError     Class = iota // keys, configuration, registry, cluster: exit 30
+	Refused                    // policy: exit 10
+	RenderFailure              // the application's manifests: exit 20
 )
 
 // Class returns the class of a reason.

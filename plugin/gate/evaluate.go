@@ -189,7 +189,7 @@ func (e *evaluation) explain(c projection.Category, n need) Finding {
 	var best *candidate
 	for i := range e.candidates {
 		k := &e.candidates[i]
-		if k.problem != nil && (best == nil || k.step > best.step) && (k.step < stepCovers || k.covers(c)) {
+		if k.problem != nil && (best == nil || k.step > best.step) && (k.step <= stepCovers || k.covers(c)) {
 			best = k
 		}
 	}
@@ -211,9 +211,9 @@ func (e *evaluation) explain(c projection.Category, n need) Finding {
 	case best != nil:
 		return *best.problem
 	case len(e.candidates) > 0:
-		return Finding{Reason: CategoryNotCovered, Text: fmt.Sprintf("no receipt covers %s", e.fields(c)), Receipt: e.firstGood("")}
+		return Finding{Reason: CategoryNotCovered, Text: noReceiptCovers + e.fields(c), Receipt: e.firstGood("")}
 	}
-	return Finding{Reason: ReceiptMissing, Text: "no receipt for " + e.fields(c)}
+	return Finding{Reason: ReceiptMissing, Text: noReceiptFor + e.fields(c)}
 }
 
 // fields names a category with its first leaf, as people would ask for it.
@@ -269,6 +269,12 @@ func (e *evaluation) uses() []Use {
 	return out
 }
 
+// What findings that merge joins begin with.
+const (
+	noReceiptFor    = "no receipt for "
+	noReceiptCovers = "no receipt covers "
+)
+
 // merge joins findings that differ in their category only, and sorts them.
 func merge(in []Finding) []Finding {
 	var out []Finding
@@ -279,10 +285,12 @@ next:
 				out[i].Categories = append(out[i].Categories, f.Categories...)
 				continue next
 			}
-			if out[i].Reason == f.Reason && f.Reason == ReceiptMissing {
-				out[i].Categories = append(out[i].Categories, f.Categories...)
-				out[i].Text += ", " + strings.TrimPrefix(f.Text, "no receipt for ")
-				continue next
+			for _, list := range []string{noReceiptFor, noReceiptCovers} {
+				if rest, ok := strings.CutPrefix(f.Text, list); ok && strings.HasPrefix(out[i].Text, list) {
+					out[i].Categories = append(out[i].Categories, f.Categories...)
+					out[i].Text += ", " + rest
+					continue next
+				}
 			}
 		}
 		f.Categories = append([]projection.Category(nil), f.Categories...)
