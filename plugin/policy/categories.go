@@ -1,0 +1,222 @@
+package policy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/projection"
+)
+
+// CustomKind is a field of a custom resource that policy gates: the string at
+// Path in every object of Group and Kind is a leaf of Category ("x-..."). With
+// Pin it is an image reference and is pinned like one.
+type CustomKind struct {
+	Group, Kind string
+	Path        string // keys of maps, joined by "."
+	Category    projection.Category
+	Pin         bool
+}
+
+func (v *validator) customKinds() []CustomKind {
+	var out []CustomKind
+	for i, d := range v.doc.Kinds {
+		path := item("kinds", i)
+		v.word(path+".group", d.Group, groupWord, "an API group")
+		v.word(path+".kind", d.Kind, kindWord, "a kind such as Prometheus")
+		v.word(path+".path", d.Path, fieldPath, "a path such as spec.image")
+		if !strings.HasPrefix(string(d.Category), "x-") {
+			v.fail(path+".category", "got %.80q, want a category of your own, x- and a name", string(d.Category))
+		}
+		for j, before := range v.doc.Kinds[:i] {
+			if before.Group == d.Group && before.Kind == d.Kind && before.Path == d.Path {
+				v.fail(path, "the same field as kinds[%d]", j)
+			}
+		}
+		out = append(out, CustomKind{d.Group, d.Kind, d.Path, projection.Category(d.Category), d.Pin})
+	}
+	return out
+}
+
+// requiredCategories are the built-in ones but service, and those of custom
+// kinds. An entry of the file changes one: it never makes another one lapse,
+// so that `{name: command, since: ...}` alone cannot switch the gate off.
+func (v *validator) requiredCategories(kinds []CustomKind) map[projection.Category]int64 {
+	required := map[projection.Category]int64{}
+	for _, c := range projection.Categories() {
+		if c != projection.Service {
+			required[c] = 0
+		}
+	}
+	custom := map[projection.Category]bool{}
+	for _, k := range kinds {
+		required[k.Category], custom[k.Category] = 0, true
+	}
+	known := func(path string, c category) {
+		if strings.HasPrefix(string(c), "x-") && !custom[projection.Category(c)] {
+			v.fail(path, "no entry of kinds has the category %q", string(c))
+		}
+	}
+	v.categoryEntries("categories", v.doc.Categories, known)
+	for _, d := range v.doc.Categories {
+		change(required, d)
+	}
+	for i, d := range v.doc.Issuers {
+		for j, c := range d.Categories {
+			known(item(item("issuers", i)+".categories", j), c)
+		}
+	}
+	for i, d := range v.doc.Requirements {
+		for j, c := range d.Categories {
+			known(item(item("requirements", i)+".categories", j), c)
+		}
+	}
+	for i, d := range v.doc.TrustedWriters {
+		for j, c := range d.Categories {
+			known(item(item("trustedWriters", i)+".categories", j), c)
+		}
+	}
+	for i, d := range v.doc.Apps {
+		v.categoryEntries(item("apps", i)+".categories", d.Categories, known)
+	}
+	if len(required) == 0 {
+		v.fail("categories", "none is required: this policy would gate nothing")
+	}
+	return required
+}
+
+func (v *validator) categoryEntries(path string, list []categoryDoc, known func(string, category)) {
+	var names []string
+	for i, d := range list {
+		if d.Name == "" {
+			v.fail(item(path, i)+".name", "missing")
+			continue
+		}
+		known(item(path, i)+".name", d.Name)
+		if d.off() && d.Since != nil {
+			v.fail(item(path, i)+".since", "given beside required: false")
+		}
+		names = append(names, string(d.Name))
+	}
+	unique(v, path, names)
+}
+
+func (d categoryDoc) off() bool { return d.Required != nil && !*d.Required }
+
+func (d categoryDoc) since() int64 {
+	if d.Since == nil {
+		return 0
+	}
+	return int64(*d.Since)
+}
+
+// change applies an entry to a set of required categories.
+func change(required map[projection.Category]int64, d categoryDoc) {
+	if d.off() {
+		delete(required, projection.Category(d.Name))
+		return
+	}
+	required[projection.Category(d.Name)] = d.since()
+}
+
+func requiredList(required map[projection.Category]int64) []gate.Required {
+	// Never nil: to gate.Rules, nil means the default.
+	out := []gate.Required{}
+	for _, c := range slices.Sorted(maps.Keys(required)) {
+		out = append(out, gate.Required{Category: c, Since: required[c]})
+	}
+	return out
+}
+
+func (v *validator) requirementList() []gate.Requirement {
+	var out []gate.Requirement
+	for i, d := range v.doc.Requirements {
+		path := item("requirements", i)
+		if len(d.Categories) == 0 {
+			v.fail(path+".categories", "missing: what this requirement is for")
+		}
+		if len(d.Issuers) == 0 {
+			v.fail(path+".issuers", "missing: who counts")
+		}
+		unique(v, path+".categories", d.Categories)
+		unique(v, path+".issuers", d.Issuers)
+		threshold := int64(1)
+		if d.Threshold != nil {
+			threshold = *d.Threshold
+		}
+		ordinary := 0
+		for j, name := range d.Issuers {
+			issuer, known := v.issuers[name]
+			switch {
+			case !known:
+				v.fail(item(path+".issuers", j), "%.80q is not an issuer of this policy", name)
+			case issuer.BreakGlass:
+				v.fail(item(path+".issuers", j), "%q is break-glass, which counts for every requirement", name)
+			default:
+				ordinary++
+			}
+		}
+		switch {
+		case threshold < 1:
+			v.fail(path+".threshold", "got %d, want at least 1", threshold)
+		case threshold > int64(ordinary) && ordinary == len(d.Issuers) && ordinary > 0:
+			v.fail(path+".threshold", "got %d, but only %d issuers count", threshold, ordinary)
+		}
+		out = append(out, gate.Requirement{Categories: categories(d.Categories), Issuers: d.Issuers, Threshold: int(threshold)})
+	}
+	return out
+}
+
+// everyCategoryCanBeSigned refuses "a requirement no issuer can meet": the
+// first change of such a field would be refused for ever. Break-glass is not
+// a way to work, so it does not count.
+func (v *validator) everyCategoryCanBeSigned(requirements []gate.Requirement) {
+	if len(v.errs) > 0 {
+		return // would follow from an error that is named already
+	}
+	all := maps.Clone(v.required)
+	for _, a := range v.doc.Apps {
+		for _, d := range a.Categories {
+			if !d.off() {
+				all[projection.Category(d.Name)] = 0
+			}
+		}
+	}
+	everyone := slices.Sorted(maps.Keys(v.issuers))
+	for _, e := range v.environments {
+		for _, c := range slices.Sorted(maps.Keys(all)) {
+			if v.signers(everyone, c, e) == 0 {
+				v.fail("issuers", "none may sign the required category %q in environment %q", c, e.name)
+			}
+		}
+		for i, r := range requirements {
+			for _, c := range r.Categories {
+				if n := v.signers(r.Issuers, c, e); n < r.Threshold {
+					v.fail(item("requirements", i), "%d of its issuers may sign %q in environment %q, want at least %d", n, c, e.name, r.Threshold)
+				}
+			}
+		}
+	}
+}
+
+// signers counts the issuers that can sign a category in an environment.
+func (v *validator) signers(names []string, c projection.Category, e environment) int {
+	n := 0
+	for _, name := range names {
+		i := v.issuers[name]
+		if i.BreakGlass || !v.active(name) {
+			continue
+		}
+		if len(i.Categories) > 0 && !slices.Contains(i.Categories, c) {
+			continue
+		}
+		here := len(i.Environments) == 0 || slices.ContainsFunc(i.Environments, func(name string) bool {
+			return name == e.name || slices.Contains(e.accepts, name)
+		})
+		if here {
+			n++
+		}
+	}
+	return n
+}
