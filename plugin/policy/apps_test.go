@@ -28,6 +28,7 @@ func TestForSelectsTheEnvironment(t *testing.T) {
 - {name: us, match: {namespace: shop-*, env: {REGION: us*}}}
 - {name: test, match: {name: "*-test"}}
 - {name: canary, match: {path: apps/*/canary}}
+- {name: any, match: {env: {TIER: "*"}}}
 `, 1)
 	env := func(region string) map[string]string { return map[string]string{"REGION": region} }
 	for _, tt := range []struct {
@@ -41,6 +42,7 @@ func TestForSelectsTheEnvironment(t *testing.T) {
 		{"by namespace and plugin.env", several, App{Name: "web", Namespace: "shop-a", Env: env("eu-1")}, "eu [prod]"},
 		{"by another plugin.env", several, App{Name: "web", Namespace: "shop-a", Env: env("us-1")}, "us []"},
 		{"by path", several, App{Name: "web", Path: "apps/web/canary"}, "canary []"},
+		{"by any value of plugin.env", several, App{Name: "web", Env: map[string]string{"TIER": ""}}, "any []"},
 		{"none", several, App{Name: "web", Namespace: "shop-a"}, `no environment of the policy matches application "web"`},
 		{"none, asked for", several, App{Name: "web", Environment: "eu"}, `environment "eu" is not one that policy allows for application "web": none`},
 		{"several", several, App{Name: "web-test", Namespace: "shop-a", Env: env("eu-1")}, `several environments are possible for application "web-test": eu, test; select one`},
@@ -72,8 +74,28 @@ func TestForSelectsTheEnvironment(t *testing.T) {
 		t.Errorf("named by a person: got %q, %v", e.Rules.Environment, err)
 	}
 	_, err = p.ForEnvironment(App{}, "prod")
-	if want := `environment "prod" is not one of this policy: eu, us, test, canary`; err == nil || err.Error() != want {
+	if want := `environment "prod" is not one of this policy: eu, us, test, canary, any`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestProtectedNamespacesAreForWritersAlone(t *testing.T) {
+	p := mustParse(t, minimal+"protected: {namespaces: [a], writers: ['*']}\n")
+	for _, tt := range []struct {
+		name, namespace string
+		want            bool
+	}{
+		{"writer", "a", false},
+		{"", "a", true}, // nobody knows who renders this
+		{"", "kube-system", false},
+	} {
+		e, err := p.For(App{Name: tt.name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Protected(tt.namespace); got != tt.want {
+			t.Errorf("application %q, namespace %q: protected is %t, want %t", tt.name, tt.namespace, got, tt.want)
+		}
 	}
 }
 
@@ -162,6 +184,34 @@ apps:
 	}
 	if d := cmp.Diff(first, settingsOf(t, p, App{Name: "ab"})); d != "" {
 		t.Errorf("one rule, asked again: %s", d)
+	}
+	if d := cmp.Diff(base, settingsOf(t, p, App{Name: "b"})); d != "" {
+		t.Errorf("no rule, asked again: %s", d)
+	}
+}
+
+func TestTighteningRulesLeaveAloneWhatIsNotStricter(t *testing.T) {
+	p := mustParse(t, minimal+`mode: {render: Warn}
+receipts: {backstop: true}
+apps:
+- match: {project: p}
+  mode: {render: Warn}
+  unknownImages: Warn
+  images: {pins: LockFile}
+  receipts: {expired: LeaveToAdmission, minRemaining: 0s}
+  categories: [{name: service, required: false}]
+`)
+	if d := cmp.Diff(settingsOf(t, p, App{Name: "a"}), settingsOf(t, p, App{Name: "a", Project: "p"})); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestApplicationsDoNotShareWhatRulesAppend(t *testing.T) {
+	p := mustParse(t, minimal+"images: {allowUnpinned: [a, b, c]}\napps:\n- {match: {name: x}, images: {allowUnpinned: [x]}}\n- {match: {name: y}, images: {allowUnpinned: [y]}}\n")
+	x := settingsOf(t, p, App{Name: "x"})
+	y := settingsOf(t, p, App{Name: "y"})
+	if d := cmp.Diff([][]gate.Glob{{"a", "b", "c", "x"}, {"a", "b", "c", "y"}}, [][]gate.Glob{x.Unpinned, y.Unpinned}); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -121,6 +121,7 @@ func TestInvalidPoliciesAreRefused(t *testing.T) {
 		{"requirement whose issuer has only retired keys", strings.Replace(two, "- {name: a,", "- {name: a, retired: [a1, a2],", 1) + "requirements: [{categories: [rbac], issuers: [a]}]\n", `line 7: requirements[0]: 0 of its issuers may sign "rbac" in environment "prod", want at least 1`},
 		{"requirement that environments forbid", strings.Replace(strings.Replace(two, "- {name: a,", "- {name: a, environments: [eu],", 1), "environment: prod", "environments: [{name: eu}, {name: us}]", 1) + "requirements: [{categories: [rbac], issuers: [a, b], threshold: 2}]\n", `line 7: requirements[0]: 1 of its issuers may sign "rbac" in environment "us", want at least 2`},
 		{"category that nobody may sign", issuer("categories: [image, command, identity, secret, network, privilege, admission, delivery]"), `line 4: issuers: none may sign the required category "rbac" in environment "prod"`},
+		{"category that only break-glass may sign", issuer("categories: [image, command, identity, secret, network, privilege, admission, delivery]") + "- {name: c, breakGlass: true, keys: {file: c.json}}\n", `line 4: issuers: none may sign the required category "rbac" in environment "prod"`},
 		{"category of an app that nobody may sign", issuer("categories: [image, command, identity, secret, network, privilege, admission, delivery, rbac]") + "apps: [{match: {name: a}, categories: [{name: service}]}]\n", `line 4: issuers: none may sign the required category "service" in environment "prod"`},
 
 		// Scope, kinds, writers.

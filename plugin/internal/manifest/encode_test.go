@@ -199,7 +199,7 @@ func FuzzJSON(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p := jsonParser{data: data, budget: &budget{left: MaxStream}}
+		p := jsonParser{data: data}
 		got, err := p.value(0)
 		var want map[string]any
 		d := json.NewDecoder(bytes.NewReader(data))

@@ -11,9 +11,8 @@ import (
 // equal keys, replaces invalid UTF-8 and folds nothing that could be told from
 // the result, so it cannot be used here; its tokens are four times slower.
 type jsonParser struct {
-	data   []byte
-	pos    int
-	budget *budget
+	data []byte
+	pos  int
 }
 
 // jsonError is a fault at an offset. A syntax fault means that the text is not
@@ -58,9 +57,6 @@ func (p *jsonParser) next() byte {
 func (p *jsonParser) value(depth int) (any, *jsonError) {
 	if depth > MaxDepth {
 		return nil, p.refuse("nested deeper than %d levels", MaxDepth)
-	}
-	if !p.budget.spend(2) {
-		return nil, p.refuse(tooLarge)
 	}
 	c := p.next()
 	switch {
@@ -166,7 +162,7 @@ func (p *jsonParser) str() (string, *jsonError) {
 		switch c := p.data[i]; {
 		case c == '"':
 			p.pos = i + 1
-			return p.spend(p.data[start:i], ascii)
+			return p.text(p.data[start:i], ascii)
 		case c == '\\':
 			p.pos = i
 			return p.escaped(start)
@@ -189,7 +185,7 @@ func (p *jsonParser) escaped(start int) (string, *jsonError) {
 		p.pos++
 		switch {
 		case c == '"':
-			return p.spend(out, false)
+			return p.text(out, false)
 		case c < ' ':
 			return "", p.syntax("control character in a string")
 		case c != '\\':
@@ -261,12 +257,9 @@ func (p *jsonParser) hex4() (rune, *jsonError) {
 	return r, nil
 }
 
-func (p *jsonParser) spend(b []byte, ascii bool) (string, *jsonError) {
+func (p *jsonParser) text(b []byte, ascii bool) (string, *jsonError) {
 	if !ascii && !utf8.Valid(b) {
 		return "", p.refuse("invalid UTF-8 in a string")
-	}
-	if !p.budget.spend(len(b)) {
-		return "", p.refuse(tooLarge)
 	}
 	return string(b), nil
 }

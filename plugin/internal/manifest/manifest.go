@@ -19,8 +19,8 @@ import (
 // Limits of one stream. They bound memory before work is done: a decoded YAML
 // document takes up to some sixty times its size.
 const (
-	// MaxStream is the size of a stream in bytes, and also the least size that
-	// its trees may take as JSON: aliases cannot multiply what was committed.
+	// MaxStream is the size of a stream in bytes, and also (roughly) of the JSON
+	// that its YAML may become: aliases cannot multiply what was committed.
 	MaxStream = 64 << 20
 	// MaxDocument is the size of one YAML document in bytes; the API server
 	// takes 3 MiB a request, a List of everything in a cluster may be larger.

@@ -82,8 +82,7 @@ func (p *parser) chunk(c chunk) {
 // jsonChunk reports whether the chunk is JSON. As in kubectl, text that stops
 // being JSON before its second object may still be YAML in flow style.
 func (p *parser) jsonChunk(c chunk, number int) bool {
-	j := jsonParser{data: c.text, budget: &p.budget}
-	before := p.budget
+	j := jsonParser{data: c.text}
 	var trees []any
 	var starts []int
 	for j.more() {
@@ -91,9 +90,8 @@ func (p *parser) jsonChunk(c chunk, number int) bool {
 		tree, err := j.value(0)
 		if err != nil {
 			if err.syntax && len(trees) < 2 {
-				_, asYAML := parseYAML(c.text, &budget{left: before.left})
+				_, asYAML := parseYAML(c.text, &budget{left: p.budget.left})
 				if asYAML == nil || len(trees) == 0 {
-					p.budget = before
 					return false
 				}
 			}
@@ -151,7 +149,8 @@ func firstLine(text []byte) int {
 	}
 }
 
-// A budget bounds what a stream may become. It counts, roughly, bytes of JSON.
+// A budget bounds what YAML may become. It counts, roughly, bytes of JSON; what
+// is JSON already has no aliases that could multiply it.
 type budget struct{ left int }
 
 // spend reports whether n bytes were left.

@@ -146,6 +146,7 @@ func TestParseRefuses(t *testing.T) {
 		{"duplicate key in JSON, spelt with an escape", `{"ab":1,"a\u0062":2}`, `f.yaml document 1 line 1: duplicate key "ab"`},
 		{"duplicate key in the second JSON object", "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}\n{\"a\":1,\"a\":2}", `f.yaml document 2 line 2: duplicate key "a"`},
 		{"duplicate key beside a merge", pod + "x: &x {a: 1}\nspec:\n  <<: *x\n  a: 2\n  b: 1\n  b: 2\n", `f.yaml document 1 line 9: duplicate key "b"`},
+		{"duplicate boolean key beside a merge", pod + "x: &x {a: 1}\nspec:\n  <<: *x\n  a: 2\n  yes: 1\n  true: 2\n", `f.yaml document 1 line 9: duplicate key "true"`},
 		{"merge after the key it sets", pod + "x: &x {a: 1}\nspec:\n  a: 2\n  <<: *x\n", `f.yaml document 1 line 7: key "a" stands before the merge key << that sets it too; parsers disagree which wins`},
 		{"two merges in a map", pod + "x: &x {a: 1}\ny: &y {a: 2}\nspec:\n  <<: *x\n  <<: *y\n", `f.yaml document 1 line 8: duplicate key "<<"`},
 		{"tagged key beside a merge", pod + "x: &x {a: 1}\nspec:\n  <<: *x\n  a: 2\n  !!str yes: 1\n", `f.yaml document 1 line 8: a key with a tag in a document with merge keys`},
