@@ -275,6 +275,23 @@ func TestZeroValuesDeny(t *testing.T) {
 	}
 }
 
+// Defaults and a minimal policy differ in whom they trust, and in nothing else.
+func TestDefaultsAreThoseOfAMinimalPolicyThatTrustsNobody(t *testing.T) {
+	want, err := mustParse(t, minimal).For(App{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Rules.Issuers = map[string]gate.Issuer{}
+	want.Rules.Required = nil // which means the same
+	got := Defaults("prod")
+	if d := cmp.Diff(want, got, cmpEffective...); d != "" {
+		t.Error(d)
+	}
+	if !got.Protected("kube-system") || got.Protected("shop") {
+		t.Error("the protected namespaces are others")
+	}
+}
+
 func TestRevocationListIsVerifiedAndDated(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
