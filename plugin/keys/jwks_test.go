@@ -196,6 +196,7 @@ func TestLoadJWKSReadsPublicPEM(t *testing.T) {
 		{"a certificate", strings.ReplaceAll(first, "PUBLIC KEY", "CERTIFICATE"), `got "CERTIFICATE"`},
 		{"the same key twice", first + first, "duplicate key ID"},
 		{"a damaged second block", first + strings.Replace(second, "\n", "\n!", 1), "damaged"},
+		{"a damaged block before a good one", strings.Replace(second, "\n", "\n!", 1) + first, "damaged"},
 		{"a second block without its end", first + "-----BEGIN PUBLIC KEY-----\n", "damaged"},
 		{"trailing data", first + "more", "damaged or trailing"},
 		{"rubbish inside", strings.Replace(first, "MC", "MA", 1), "PEM block 1"},
