@@ -69,11 +69,11 @@ func Evaluate(r Request) Decision {
 	case !r.Object.Valid() || r.Old != nil && !r.Old.Valid():
 		return deny(Finding{Reason: ObjectMalformed, Text: "not evaluated"})
 	}
-	if !r.Object.Gated() && (r.Old == nil || !r.Old.Gated()) {
-		return Decision{allowed: true}
-	}
 	e := &evaluation{Request: r}
 	required := e.required()
+	if !gated(r.Object, required) && (r.Old == nil || !gated(r.Old, required)) {
+		return Decision{allowed: true}
+	}
 	e.unpinned(required)
 	e.judge()
 	for _, q := range required {
@@ -100,14 +100,7 @@ type evaluation struct {
 
 // required lists the categories that apply to the kind and must be covered.
 func (e *evaluation) required() []Required {
-	all := e.Rules.Required
-	if all == nil {
-		for _, c := range projection.Categories() {
-			if c != projection.Service {
-				all = append(all, Required{Category: c})
-			}
-		}
-	}
+	all := e.Rules.categories()
 	var out []Required
 	for _, a := range e.Object.Applies() {
 		for _, q := range all {
@@ -118,6 +111,15 @@ func (e *evaluation) required() []Required {
 		}
 	}
 	return out
+}
+
+func gated(p *projection.Projection, required []Required) bool {
+	for _, q := range required {
+		if p.Has(q.Category) {
+			return true
+		}
+	}
+	return false
 }
 
 // unpinned refuses image leaves without a digest: a tag can be pushed again
@@ -216,17 +218,28 @@ func (e *evaluation) explain(c projection.Category, n need) Finding {
 	return Finding{Reason: ReceiptMissing, Text: noReceiptFor + e.fields(c)}
 }
 
-// fields names a category with its first leaf, as people would ask for it.
+// fields names a category with its first leaf, as people would ask for it: a
+// category without leaves, old or new, is nothing to ask for.
 func (e *evaluation) fields(c projection.Category) string {
 	ls := e.Object.In(c)
 	if len(ls) == 0 {
-		return string(c)
+		if e.Old != nil && e.Old.Has(c) {
+			return string(c) + " (removed)"
+		}
+		return ""
+	}
+	first := ls[0]
+	for _, l := range ls {
+		if !strings.Contains(l.Path, "#") { // the field itself before what it binds
+			first = l
+			break
+		}
 	}
 	more := ""
 	if len(ls) > 1 {
 		more = fmt.Sprintf(" and %d more", len(ls)-1)
 	}
-	return fmt.Sprintf("%s (%s%s)", c, clip(ShortPath(ls[0].Path), maxValue), more)
+	return fmt.Sprintf("%s (%s%s)", c, clip(ShortPath(first.Path), maxValue), more)
 }
 
 func (e *evaluation) signedBy(c projection.Category) string {
@@ -288,7 +301,12 @@ next:
 			for _, list := range []string{noReceiptFor, noReceiptCovers} {
 				if rest, ok := strings.CutPrefix(f.Text, list); ok && strings.HasPrefix(out[i].Text, list) {
 					out[i].Categories = append(out[i].Categories, f.Categories...)
-					out[i].Text += ", " + rest
+					switch {
+					case out[i].Text == list:
+						out[i].Text += rest
+					case rest != "":
+						out[i].Text += ", " + rest
+					}
 					continue next
 				}
 			}

@@ -119,6 +119,7 @@ func TestAllowed(t *testing.T) {
 		{"an accepted environment", gate.Request{Subject: web, Object: p, Receipts: []string{sign(t, "release", p, func(c *receipt.Claims) { c.Environment = "prod-all" })}}},
 		{"generated name, at render", gate.Request{Subject: receipt.Subject{Group: "batch", Kind: "Job", Namespace: "shop", Name: "migrate-", Generated: true}, GenerateName: "migrate-", Object: p, Receipts: []string{sign(t, "release", p, generated)}}},
 		{"generated name, at admission", gate.Request{Subject: receipt.Subject{Group: "batch", Kind: "Job", Namespace: "shop", Name: "migrate-x7f"}, GenerateName: "migrate-", Object: p, Receipts: []string{sign(t, "release", p, generated)}}},
+		{"a plain ClusterIP Service, because service is not required", gate.Request{Subject: web, Object: project(t, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"x"},"spec":{"selector":{"app":"web"},"ports":[{"port":80}]}}`)}},
 		{"no leaf, no receipt", gate.Request{Subject: web, Object: project(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"a":"b"}}`)}},
 	}
 	for _, tt := range tests {

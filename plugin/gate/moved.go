@@ -57,6 +57,34 @@ func moved(p *projection.Projection, covers []projection.Category, signed map[st
 	return out
 }
 
+// Moved is one gated field that differs from what a receipt was signed for.
+type Moved struct {
+	Category projection.Category
+	Path     string
+	What     string // "changed", "new" or "gone"
+}
+
+// MovedSince lists the fields of p that differ from the leaf hashes of a
+// receipt, for the person who is about to sign.
+func MovedSince(p *projection.Projection, covers []string, signed map[string]string) []Moved {
+	cs := make([]projection.Category, len(covers))
+	for i, c := range covers {
+		cs[i] = projection.Category(c)
+	}
+	var out []Moved
+	for _, m := range moved(p, cs, signed) {
+		what := "changed"
+		switch {
+		case !m.there:
+			what = "gone"
+		case !m.signed:
+			what = "new"
+		}
+		out = append(out, Moved{m.leaf.Category, m.leaf.Path, what})
+	}
+	return out
+}
+
 // firstMoved describes up to three moved fields; the text has one %s for the
 // receipt.
 func firstMoved(moves []move) (path, text string) {
@@ -71,19 +99,19 @@ func firstMoved(moves []move) (path, text string) {
 		}
 		parts = append(parts, escapePercent(m.describe()))
 	}
-	what := "another value"
-	switch m := moves[0]; {
-	case !m.signed:
-		what = "none"
-	case !m.there:
-		what = "one"
-	case m.leaf.Category == projection.Image:
-		what = "another image"
-	}
 	if len(moves) > 1 {
 		return moves[0].leaf.Path, strings.Join(parts, ", ") + "; %s was signed for something else"
 	}
-	return moves[0].leaf.Path, parts[0] + ", %s was signed for " + what
+	how := "for another value"
+	switch m := moves[0]; {
+	case !m.signed:
+		how = "without it"
+	case !m.there:
+		how = "with it"
+	case m.leaf.Category == projection.Image:
+		how = "for another image"
+	}
+	return moves[0].leaf.Path, parts[0] + ", %s was signed " + how
 }
 
 func (m move) describe() string {

@@ -41,6 +41,24 @@ type Rules struct {
 	Revocations *Revocations
 }
 
+// categories returns the required categories, the default ones filled in.
+func (r *Rules) categories() []Required {
+	if r.Required != nil {
+		return r.Required
+	}
+	var out []Required
+	for _, c := range projection.Categories() {
+		if c != projection.Service {
+			out = append(out, Required{Category: c})
+		}
+	}
+	return out
+}
+
+// Gates reports whether an object with this projection needs a receipt: it
+// has a leaf in a required category.
+func (r *Rules) Gates(p *projection.Projection) bool { return gated(p, r.categories()) }
+
 // Issuer is one party that signs receipts and what it may sign.
 type Issuer struct {
 	receipt.Issuer                       // name, algorithms, keys

@@ -1,0 +1,225 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/internal/manifest"
+	"github.com/syncgate/syncgate/plugin/lock"
+	"github.com/syncgate/syncgate/plugin/pin"
+	"github.com/syncgate/syncgate/plugin/policy"
+	"github.com/syncgate/syncgate/plugin/projection"
+	"github.com/syncgate/syncgate/plugin/receipt"
+	"github.com/syncgate/syncgate/plugin/render"
+)
+
+// Settings say which application, and by which rules.
+type Settings struct {
+	Render    render.Options    // Dir is the application's directory, the lock is beside it
+	Namespace string            // of the destination: where objects without a namespace go
+	Effective policy.Effective  // what policy means for this application
+	Registry  pin.Resolver      // asked if policy's pins say Registry; nil otherwise
+	Stream    []manifest.Object // given instead of rendering Dir; then there is no lock
+
+	// LeaveUnpinned keeps images without a pin as they are instead of
+	// reporting them: for showing fields, never for a verdict.
+	LeaveUnpinned bool
+}
+
+// Object is one rendered object and what the gate knows of it.
+type Object struct {
+	manifest.Object
+	Subject    receipt.Subject
+	Projection *projection.Projection // nil if Problem says why there is none
+	Receipts   []string               // in the order of the annotation
+	Pinned     []pin.Change
+	Problem    *gate.Item // what was wrong before a receipt was looked at
+}
+
+// Build is an application, rendered and pinned, every object projected and its
+// receipts stamped on it.
+type Build struct {
+	Objects  []*Object
+	Renderer string
+	Warnings []string
+	Lock     *lock.Lock // nil for a stream
+}
+
+// Refusal is an application that was refused as a whole. Its text is the
+// sentence of docs/spec/refusal.md.
+type Refusal struct{ Sentence gate.Sentence }
+
+func (r *Refusal) Error() string { return r.Sentence.String() }
+
+// Refuse returns a Refusal of one item that is about no single object.
+func Refuse(reason gate.Reason, format string, args ...any) *Refusal {
+	return &Refusal{gate.Sentence{Items: []gate.Item{{Reason: reason, Text: fmt.Sprintf(format, args...)}}}}
+}
+
+// New renders, pins, projects and stamps. The error is a *Refusal, or ctx's.
+func New(ctx context.Context, s Settings) (*Build, error) {
+	b := &Build{}
+	objects := s.Stream
+	if objects == nil {
+		l, err := lock.Open(s.Render.Dir)
+		if err != nil {
+			return nil, refuse(gate.RenderFailed, "reading the lock", err, "repair or remove the file it names, then sign again")
+		}
+		b.Lock = l
+		r, err := render.Render(ctx, s.Render)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, refuse(gate.RenderFailed, "", err, "")
+		}
+		objects, b.Renderer, b.Warnings = r.Objects, r.Renderer, r.Warnings
+	}
+	if len(objects) == 0 {
+		r := Refuse(gate.EmptyRender, "the render has no objects; with pruning on, syncing it would delete the application")
+		r.Sentence.Fix = "check the path and the renderer; to remove the application delete it in Argo CD or Flux"
+		return nil, r
+	}
+	seen := map[string]*Object{}
+	for _, m := range objects {
+		o := &Object{Object: m}
+		b.Objects = append(b.Objects, o)
+		s.prepare(ctx, b.Lock, o)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		key := o.Subject.String()
+		if o.Subject.Generated {
+			continue // its name is chosen later: never the same twice
+		}
+		if first := seen[key]; first != nil {
+			r := Refuse(gate.DuplicateObject, "%s stands twice: in %s and in %s", o.Subject.Short(), first.Where(), o.Where())
+			r.Sentence.Fix = "keep one of the two"
+			return nil, r
+		}
+		seen[key] = o
+	}
+	return b, nil
+}
+
+func refuse(reason gate.Reason, doing string, err error, fix string) *Refusal {
+	text := err.Error()
+	if doing != "" {
+		text = doing + ": " + text
+	}
+	r := Refuse(reason, "%s", text)
+	r.Sentence.Fix = fix
+	return r
+}
+
+// prepare fills in one object; what is wrong with it becomes o.Problem.
+func (s Settings) prepare(ctx context.Context, l *lock.Lock, o *Object) {
+	o.Subject = subjectOf(o.Object, s.Namespace)
+	problem := func(reason gate.Reason, format string, args ...any) {
+		o.Problem = &gate.Item{Subject: o.Subject.Short(), Reason: reason, Text: fmt.Sprintf(format, args...)}
+	}
+	if o.Subject.Namespace == "" && !projection.ClusterScoped(o.Subject.Group, o.Subject.Kind) && projection.Known(o.Subject.Group, o.Subject.Kind) {
+		problem(gate.ObjectMalformed, "no namespace, and the destination names none (%s)", o.Where())
+		return
+	}
+	if ns, yes := s.protected(o); yes {
+		problem(gate.ProtectedTarget, "namespace %s is protected: only the writers that policy lists under protected may render into it", ns)
+		return
+	}
+	changes, err := pin.Object(ctx, o.Tree, s.resolver(l), s.mayStay(l))
+	if err != nil {
+		reason, text := pinProblem(err)
+		problem(reason, "%s", text)
+		return
+	}
+	o.Pinned = changes
+	o.Projection, err = projection.Project(o.Tree)
+	if err != nil {
+		problem(gate.ObjectMalformed, "%v (%s)", err, o.Where())
+		return
+	}
+	if key := forced(o); key != "" {
+		problem(gate.ForceNotAllowed, "annotation %s would delete a running object before its change is refused: remove it", key)
+		return
+	}
+	if err := s.stamp(l, o); err != nil {
+		problem(gate.ObjectMalformed, "%v (%s)", err, o.Where())
+	}
+}
+
+// subjectOf names an object; one without a namespace goes to the destination's.
+func subjectOf(o manifest.Object, namespace string) receipt.Subject {
+	s := receipt.Subject{Group: projection.CanonicalGroup(o.Group(), o.Kind()), Kind: o.Kind(), Namespace: o.Namespace(), Name: o.Name()}
+	switch {
+	case projection.ClusterScoped(s.Group, s.Kind):
+		s.Namespace = ""
+	case s.Namespace == "":
+		s.Namespace = namespace
+	}
+	if s.Name == "" {
+		s.Name, s.Generated = o.GenerateName(), true
+	}
+	return s
+}
+
+// protected reports whether the object goes to a namespace, or is one, that
+// this application must leave alone.
+func (s Settings) protected(o *Object) (string, bool) {
+	ns := o.Subject.Namespace
+	if o.Subject.Group == "" && o.Subject.Kind == "Namespace" {
+		ns = o.Subject.Name
+	}
+	return ns, ns != "" && s.Effective.Protected(ns)
+}
+
+// forced returns the annotation that makes Argo CD or Flux delete and create
+// instead of updating, if a gated object other than a Job carries one.
+func forced(o *Object) string {
+	if !o.Projection.Gated() || o.Subject.Group == "batch" && o.Subject.Kind == "Job" {
+		return ""
+	}
+	meta, _ := o.Tree["metadata"].(map[string]any)
+	annotations, _ := meta["annotations"].(map[string]any)
+	const argo, flux = "argocd.argoproj.io/sync-options", "kustomize.toolkit.fluxcd.io/force"
+	options, _ := annotations[argo].(string)
+	for _, opt := range strings.Split(options, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(opt), "=")
+		if (name == "Force" || name == "Replace") && !strings.EqualFold(strings.TrimSpace(value), "false") {
+			return argo + ": " + options
+		}
+	}
+	if v, _ := annotations[flux].(string); v != "" && !strings.EqualFold(v, "disabled") {
+		return flux + ": " + v
+	}
+	return ""
+}
+
+// pinProblem says why an object's images could not be pinned. One code serves
+// all of them: the gravest.
+func pinProblem(err error) (gate.Reason, string) {
+	var failures pin.Failures
+	if !errors.As(err, &failures) {
+		return gate.ImageUnresolvable, err.Error()
+	}
+	reason := gate.ImageNotPinned
+	var parts []string
+	for _, f := range failures {
+		if !errors.Is(f.Err, pin.ErrNotLocked) && !errors.Is(f.Err, pin.ErrNotReference) {
+			reason = gate.ImageUnresolvable
+		}
+		what := f.Err.Error()
+		if errors.Is(f.Err, pin.ErrNotLocked) {
+			what = "has no digest and no pin in the lock"
+		} else {
+			what = "cannot be pinned: " + what
+		}
+		parts = append(parts, fmt.Sprintf("%s is %s, which %s", gate.ShortPath(f.Path), f.Image, what))
+	}
+	if len(parts) > 3 {
+		parts = append(parts[:3], fmt.Sprintf("and %d more", len(parts)-3))
+	}
+	return reason, strings.Join(parts, ", ")
+}

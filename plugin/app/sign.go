@@ -1,0 +1,200 @@
+package app
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/lock"
+	"github.com/syncgate/syncgate/plugin/policy"
+	"github.com/syncgate/syncgate/plugin/projection"
+	"github.com/syncgate/syncgate/plugin/receipt"
+)
+
+// Signing says who signs what, and for how long.
+type Signing struct {
+	Issuer      string
+	Environment string
+	Now         int64
+	Lifetime    int64 // seconds
+	RenewWithin int64 // seconds: a receipt with less left than this is made anew
+	Release     string
+	Approver    string
+	NoLeaves    bool                  // leave the leaf hashes out
+	Covers      []projection.Category // nil: what the issuer may sign
+	Signer      receipt.Signer
+}
+
+// Draft is one receipt to be made.
+type Draft struct {
+	Object  *Object
+	Claims  receipt.Claims
+	Changes []gate.Moved // against the last receipt, if it has leaf hashes
+	First   bool         // there is no last receipt
+	Renewal bool         // nothing gated changed; the last receipt runs out, or is no good
+}
+
+// maxLeafBytes bounds the leaf hashes of one receipt, so that it stays within
+// receipt.MaxSize.
+const maxLeafBytes = 8 << 10
+
+// Drafts lists the receipts that are missing: for every object that needs one
+// from this issuer, unless the lock already has one that says the same, is
+// verified by the signer's key and lasts. Signing again what is signed drafts
+// nothing.
+func (b *Build) Drafts(s Signing, e policy.Effective) ([]Draft, error) {
+	var out []Draft
+	for _, o := range b.Objects {
+		old, have := b.last(s, o)
+		if !e.Rules.Gates(o.Projection) && !have {
+			continue
+		}
+		covers := s.covers(o, e)
+		if len(covers) == 0 {
+			continue
+		}
+		digest, err := o.Projection.Digest(covers)
+		if err != nil {
+			return nil, fmt.Errorf("digesting %s: %w", o.Subject, err)
+		}
+		claims := s.claims(o, covers, digest)
+		same := have && old.Digest == digest && slices.Equal(old.Covers, claims.Covers) && old.Profile == claims.Profile
+		if same && old.Expires-s.Now > s.RenewWithin && b.verifies(s, o) {
+			continue
+		}
+		d := Draft{Object: o, Claims: claims, First: !have, Renewal: same}
+		if have && !same {
+			d.Changes = movedSince(old, o.Projection)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func (b *Build) entry(s Signing, o *Object) (lock.Entry, bool) {
+	for _, x := range b.Lock.Receipts(s.Environment, o.Subject) {
+		if x.Issuer == s.Issuer && !x.Previous {
+			return x, true
+		}
+	}
+	return lock.Entry{}, false
+}
+
+func (b *Build) last(s Signing, o *Object) (receipt.Claims, bool) {
+	x, ok := b.entry(s, o)
+	if !ok {
+		return receipt.Claims{}, false
+	}
+	u, err := receipt.ParseUnverified(x.Receipt)
+	return u.Claims, err == nil
+}
+
+// verifies reports whether the lock's receipt is of the key that signs now. A
+// signer that does not tell its key is taken at its key ID.
+func (b *Build) verifies(s Signing, o *Object) bool {
+	x, ok := b.entry(s, o)
+	if !ok {
+		return false
+	}
+	holder, ok := s.Signer.(interface{ Key() receipt.Key })
+	if !ok {
+		u, err := receipt.ParseUnverified(x.Receipt)
+		return err == nil && u.KeyID == s.Signer.KeyID()
+	}
+	_, err := receipt.Verify(x.Receipt, func(name string) (receipt.Issuer, bool) {
+		return receipt.Issuer{Name: s.Issuer, Keys: []receipt.Key{holder.Key()}}, name == s.Issuer
+	})
+	return err == nil
+}
+
+// covers is what the receipt answers for: what was asked for, or every
+// category that applies except those with leaves that this issuer may not
+// sign. An empty category may be covered by anybody.
+func (s Signing) covers(o *Object, e policy.Effective) []projection.Category {
+	var out []projection.Category
+	is, known := e.Rules.Issuers[s.Issuer]
+	for _, c := range o.Projection.Applies() {
+		switch {
+		case s.Covers != nil && !slices.Contains(s.Covers, c):
+		case s.Covers == nil && known && !is.BreakGlass && !o.Projection.Harmless(c) && !maySign(is, c, e.Rules.Requirements):
+		default:
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func maySign(is gate.Issuer, c projection.Category, requirements []gate.Requirement) bool {
+	if len(is.Categories) > 0 && !slices.Contains(is.Categories, c) {
+		return false
+	}
+	for _, r := range requirements {
+		if slices.Contains(r.Categories, c) && !slices.Contains(r.Issuers, is.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s Signing) claims(o *Object, covers []projection.Category, digest string) receipt.Claims {
+	c := receipt.Claims{
+		Issuer: s.Issuer, Subject: o.Subject.String(), Generated: o.Subject.Generated,
+		Environment: s.Environment, Profile: projection.Profile, Digest: digest,
+		IssuedAt: s.Now, Expires: s.Now + s.Lifetime, ID: nonce(), Release: s.Release, Approver: s.Approver,
+	}
+	for _, x := range covers {
+		c.Covers = append(c.Covers, string(x))
+	}
+	if s.NoLeaves {
+		return c
+	}
+	size := 0
+	leaves := map[string]string{}
+	for _, x := range covers {
+		for _, l := range o.Projection.In(x) {
+			k := gate.LeafKey(l)
+			leaves[k] = l.ShortHash()
+			size += len(k) + 16
+		}
+	}
+	if size <= maxLeafBytes && len(leaves) > 0 {
+		c.Leaves = leaves
+	}
+	return c
+}
+
+// nonce returns 128 random bits in base64url. crypto/rand never fails: it ends
+// the process instead.
+func nonce() string {
+	b := make([]byte, 16)
+	rand.Read(b)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func movedSince(old receipt.Claims, p *projection.Projection) []gate.Moved {
+	if len(old.Leaves) == 0 {
+		return nil
+	}
+	return gate.MovedSince(p, old.Covers, old.Leaves)
+}
+
+// Write signs the drafts and saves them in the lock. Nothing is written unless
+// every receipt could be made.
+func (b *Build) Write(drafts []Draft, s Signing) error {
+	for _, d := range drafts {
+		compact, err := receipt.Sign(d.Claims, s.Signer)
+		if err != nil {
+			return fmt.Errorf("signing %s: %w", d.Object.Subject, err)
+		}
+		err = b.Lock.PutReceipt(lock.Entry{
+			Environment: s.Environment, Subject: d.Object.Subject, Issuer: s.Issuer,
+			Comment: Comment(d.Claims, d.Object.Subject, d.Object.Projection), Receipt: compact,
+		})
+		if err != nil {
+			return fmt.Errorf("locking the receipt of %s: %w", d.Object.Subject, err)
+		}
+	}
+	return b.Lock.Save()
+}

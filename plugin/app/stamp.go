@@ -1,0 +1,73 @@
+package app
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/syncgate/syncgate/plugin/lock"
+)
+
+// stamp puts the receipts of the lock on the object, behind those that it has
+// already, so that the webhook sees what render saw. Only receipts of the
+// gate's own environment, or those it accepts, are taken. The annotation is on
+// the object's own metadata, never in a pod template, which it would roll; a
+// CronJob's also on its jobTemplate, whose Jobs then carry it.
+func (s Settings) stamp(l *lock.Lock, o *Object) error {
+	have, err := receiptsOn(o.Tree, s.Effective.Annotation)
+	if err != nil {
+		return err
+	}
+	if l != nil && o.Projection.Gated() {
+		for _, env := range append([]string{s.Effective.Rules.Environment}, s.Effective.Rules.Accepts...) {
+			for _, e := range l.Receipts(env, o.Subject) {
+				if !slices.Contains(have, e.Receipt) {
+					have = append(have, e.Receipt)
+				}
+			}
+		}
+	}
+	o.Receipts = have
+	if len(have) == 0 {
+		return nil
+	}
+	value := strings.Join(have, " ")
+	if err := annotate(o.Tree, s.Effective.Annotation, value, "metadata"); err != nil {
+		return err
+	}
+	if o.Subject.Group == "batch" && o.Subject.Kind == "CronJob" {
+		return annotate(o.Tree, s.Effective.Annotation, value, "spec", "jobTemplate", "metadata")
+	}
+	return nil
+}
+
+// receiptsOn returns the receipts of an object's annotation.
+func receiptsOn(tree map[string]any, key string) ([]string, error) {
+	meta, _ := tree["metadata"].(map[string]any)
+	annotations, ok := meta["annotations"].(map[string]any)
+	if !ok && meta["annotations"] != nil {
+		return nil, fmt.Errorf("metadata.annotations is not an object")
+	}
+	v, ok := annotations[key].(string)
+	if !ok && annotations[key] != nil {
+		return nil, fmt.Errorf("annotation %s is not a string", key)
+	}
+	return strings.Fields(v), nil
+}
+
+func annotate(tree map[string]any, key, value string, path ...string) error {
+	cur := tree
+	for _, p := range append(path, "annotations") {
+		next, ok := cur[p].(map[string]any)
+		if !ok {
+			if cur[p] != nil {
+				return fmt.Errorf("%s is not an object", p)
+			}
+			next = map[string]any{}
+			cur[p] = next
+		}
+		cur = next
+	}
+	cur[key] = value
+	return nil
+}

@@ -1,0 +1,99 @@
+package app
+
+import (
+	"io"
+
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/internal/manifest"
+	"github.com/syncgate/syncgate/plugin/policy"
+)
+
+// Verdict is the gate's answer for a whole application. The zero value
+// refuses.
+type Verdict struct {
+	Results []Result
+	Gated   int // objects with at least one gated field
+
+	sentence  gate.Sentence
+	evaluated bool
+}
+
+// Result is the answer for one object.
+type Result struct {
+	Object   *Object
+	Decision gate.Decision // zero if Problem stopped the object before
+	Items    []gate.Item   // why it is refused; empty if it is not
+}
+
+// Evaluate judges every object of the build. now is seconds since the epoch.
+func (b *Build) Evaluate(e policy.Effective, now int64) Verdict {
+	v := Verdict{evaluated: true}
+	for _, o := range b.Objects {
+		r := Result{Object: o}
+		switch {
+		case o.Problem != nil:
+			v.Gated++
+			r.Items = []gate.Item{*o.Problem}
+		default:
+			if e.Rules.Gates(o.Projection) {
+				v.Gated++
+			}
+			r.Decision = gate.Evaluate(gate.Request{
+				Rules: &e.Rules, Subject: o.Subject, GenerateName: o.GenerateName(),
+				Object: o.Projection, Receipts: o.Receipts, Now: now,
+			})
+			for _, f := range r.Decision.Findings {
+				r.Items = append(r.Items, gate.Item{Subject: o.Subject.Short(), Reason: f.Reason, Text: f.Text})
+			}
+			if !r.Decision.Allowed() && len(r.Items) == 0 { // never allowed for want of words
+				r.Items = []gate.Item{{Subject: o.Subject.Short(), Reason: gate.PolicyInvalid, Text: "refused without a reason"}}
+			}
+		}
+		v.sentence.Items = append(v.sentence.Items, r.Items...)
+		v.Results = append(v.Results, r)
+	}
+	v.sentence.Gated = v.Gated
+	v.sentence.Fix = fix(v.sentence, e)
+	v.sentence.Warn = e.Warn
+	return v
+}
+
+// Allowed reports whether every object may run.
+func (v Verdict) Allowed() bool { return v.evaluated && len(v.sentence.Items) == 0 }
+
+// Sentence is the refusal, or in Warn mode the warning.
+func (v Verdict) Sentence() gate.Sentence { return v.sentence }
+
+// fix names the next step: policy's help where receipts are missing or wrong,
+// else the command that mends the first thing.
+func fix(s gate.Sentence, e policy.Effective) string {
+	switch s.Reason() {
+	case gate.ImageNotPinned:
+		return "syncgate pin, commit .syncgate"
+	case gate.ImageUnresolvable:
+		return "syncgate pin where the registry can be reached, commit .syncgate; retrying may help"
+	case gate.ProtectedTarget:
+		return "move the object to a namespace of its own, or ask who keeps the policy"
+	case gate.ForceNotAllowed, gate.ObjectMalformed, gate.DuplicateObject:
+		return "change the manifest it names"
+	}
+	if e.Help != "" {
+		return e.Help
+	}
+	return "syncgate sign --environment " + e.Rules.Environment + ", commit .syncgate"
+}
+
+// Encode writes the objects, one JSON document a line: exactly the trees that
+// were evaluated.
+func (b *Build) Encode(w io.Writer) error { return manifest.Encode(w, b.objects()) }
+
+// EncodeYAML writes the objects for people.
+func (b *Build) EncodeYAML(w io.Writer) error { return manifest.EncodeYAML(w, b.objects()) }
+
+func (b *Build) objects() []manifest.Object {
+	out := make([]manifest.Object, len(b.Objects))
+	for i, o := range b.Objects {
+		out[i] = o.Object
+	}
+	return out
+}

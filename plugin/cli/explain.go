@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/syncgate/syncgate/plugin/app"
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/receipt"
+)
+
+func newExplain() *cobra.Command {
+	var t target
+	c := &cobra.Command{
+		Use:   "explain [DIR|-|RECEIPT|CODE]",
+		Short: "Decode receipts, say why an object is allowed or refused, or what a code means",
+		Long: `Explain takes a reason code (such as DigestMismatch), a receipt (the compact form,
+or a .jwt file of the lock), or an application's directory, of which it tells
+for each gated object which receipts there are and what is wrong with each.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			t.arg(args)
+			if text, ok := codes[gate.Reason(t.dir)]; ok {
+				_, err := fmt.Fprintf(c.OutOrStdout(), "%s (%s, exit %d)\n%s\nFix: %s\n", t.dir,
+					gate.Reason(t.dir).Class().Words(), gate.Reason(t.dir).Class().ExitStatus(), text.means, text.fix)
+				return err
+			}
+			if compact, ok := receiptArgument(t.dir); ok {
+				return explainReceipt(c.OutOrStdout(), compact)
+			}
+			return explainObjects(c, &t)
+		},
+	}
+	t.flags(c)
+	return c
+}
+
+// receiptArgument takes a compact receipt, or a file that holds one behind its
+// comment line.
+func receiptArgument(arg string) (string, bool) {
+	if strings.Count(arg, ".") == 2 && strings.HasPrefix(arg, "eyJ") {
+		return arg, true
+	}
+	st, err := os.Stat(arg)
+	if err != nil || st.IsDir() || st.Size() > 2*receipt.MaxSize {
+		return "", false
+	}
+	data, err := os.ReadFile(arg)
+	if err != nil {
+		return "", false
+	}
+	var lines []string
+	for _, line := range strings.Split(string(data), "\n") {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, ""), true
+}
+
+func explainReceipt(w io.Writer, compact string) error {
+	u, err := receipt.ParseUnverified(compact)
+	if err != nil {
+		return fmt.Errorf("not a receipt: %w", err)
+	}
+	text, err := json.MarshalIndent(u.Claims, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "receipt %s, NOT VERIFIED here\nkey ID    %s\nalgorithm %s\nissued    %s\nlast day  %s\n%s\n",
+		u.Claims.ID, u.KeyID, u.Algorithm, date(u.Claims.IssuedAt), date(u.Claims.Expires), gate.ASCII(string(text)))
+	return err
+}
+
+func explainObjects(c *cobra.Command, t *target) error {
+	e, err := t.effective(c, true)
+	if err != nil {
+		return err
+	}
+	s, err := t.settings(c, e)
+	if err != nil {
+		return err
+	}
+	b, err := app.New(c.Context(), s)
+	if err != nil {
+		return err
+	}
+	v := b.Evaluate(e, now())
+	w := c.OutOrStdout()
+	for _, r := range v.Results {
+		o := r.Object
+		switch {
+		case o.Problem != nil:
+			fmt.Fprintf(w, "%s: refused\n  [%s] %s\n", gate.ASCII(o.Subject.String()), o.Problem.Reason, gate.ASCII(o.Problem.Text))
+			continue
+		case !e.Rules.Gates(o.Projection):
+			fmt.Fprintf(w, "%s: passes freely, nothing in it is gated\n", gate.ASCII(o.Subject.String()))
+			continue
+		case r.Decision.Allowed():
+			fmt.Fprintf(w, "%s: allowed\n", gate.ASCII(o.Subject.String()))
+		default:
+			fmt.Fprintf(w, "%s: refused\n", gate.ASCII(o.Subject.String()))
+		}
+		for _, u := range r.Decision.Used {
+			names := make([]string, len(u.Categories))
+			for i, x := range u.Categories {
+				names[i] = string(x)
+			}
+			sort.Strings(names)
+			fmt.Fprintf(w, "  used     receipt %s (issuer %s, key %s, until %s) for %s\n", u.ID, u.Issuer, u.KeyID, date(u.Expires), strings.Join(names, ", "))
+		}
+		for _, f := range r.Decision.Ignored {
+			fmt.Fprintf(w, "  not used [%s] %s\n", f.Reason, gate.ASCII(f.Text))
+		}
+		for _, f := range r.Decision.Findings {
+			fmt.Fprintf(w, "  refused  [%s] %s\n", f.Reason, gate.ASCII(f.Text))
+		}
+	}
+	return nil
+}

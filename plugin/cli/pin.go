@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/spf13/cobra"
+
+	"github.com/syncgate/syncgate/plugin/app"
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/lock"
+	"github.com/syncgate/syncgate/plugin/pin"
+	"github.com/syncgate/syncgate/plugin/policy"
+	"github.com/syncgate/syncgate/plugin/projection"
+)
+
+func newPin() *cobra.Command {
+	var t target
+	var check, update bool
+	c := &cobra.Command{
+		Use:   "pin [DIR]",
+		Short: "Resolve image tags and write the pins to the lock",
+		Long: `Pin looks up the tags that the application uses and writes their digests to
+.syncgate/images. A tag that has a pin is not looked up again unless --update
+is given; --check looks up every one, changes nothing, and is refused if a tag
+has moved. Pins that no image uses are removed.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			t.arg(args)
+			if check && update {
+				return usage(c, "--check and --update exclude each other")
+			}
+			return runPin(c, &t, check, update)
+		},
+	}
+	t.flags(c)
+	c.Flags().BoolVar(&check, "check", false, "change nothing; refuse if a tag has moved")
+	c.Flags().BoolVar(&update, "update", false, "look up tags that have a pin, too")
+	return c
+}
+
+func runPin(c *cobra.Command, t *target, check, update bool) error {
+	e, err := t.effective(c, false)
+	if err != nil {
+		return err
+	}
+	if t.dir == "-" {
+		return usage(c, "pins are written beside an application: give its directory")
+	}
+	reg, err := newRegistry(e)
+	if err != nil {
+		return err
+	}
+	e.Pins = policy.AlreadyPinned // see the tags, not their pins
+	s, err := t.settings(c, e)
+	if err != nil {
+		return err
+	}
+	s.LeaveUnpinned = true
+	b, err := app.New(c.Context(), s)
+	if err != nil {
+		return err
+	}
+	refs, items := references(b, e)
+	used := map[[2]string]bool{}
+	report := []string{}
+	for _, r := range refs {
+		used[[2]string{r.ref.Name(), r.ref.LookupTag()}] = true
+		old, have := b.Lock.Pin(r.ref.Name(), r.ref.LookupTag())
+		if have && !check && !update {
+			continue
+		}
+		digest, err := reg.Resolve(c.Context(), r.ref)
+		switch {
+		case err != nil:
+			items = append(items, gate.Item{Subject: r.subject, Reason: unresolved(err), Text: fmt.Sprintf("%s: %v", r.ref, err)})
+		case have && old == digest:
+		case check && have:
+			items = append(items, gate.Item{Subject: r.subject, Reason: gate.ImageTagMoved,
+				Text: fmt.Sprintf("%s is pinned to %s, the registry now has %s", r.ref, old, digest)})
+		case check:
+			items = append(items, gate.Item{Subject: r.subject, Reason: gate.ImageNotPinned, Text: fmt.Sprintf("%s has no pin", r.ref)})
+		default:
+			if err := b.Lock.SetPin(lock.Pin{Name: r.ref.Name(), Tag: r.ref.LookupTag(), Digest: digest}); err != nil {
+				return fmt.Errorf("locking %s: %w", r.ref, err)
+			}
+			report = append(report, fmt.Sprintf("pinned %s:%s %s", r.ref.Name(), r.ref.LookupTag(), digest))
+		}
+	}
+	if len(items) > 0 {
+		return &app.Refusal{Sentence: gate.Sentence{Items: items, Fix: pinFix(items)}}
+	}
+	if check {
+		_, err := fmt.Fprintf(c.OutOrStdout(), "%d tags, none moved\n", len(refs))
+		return err
+	}
+	b.Lock.KeepPins(func(p lock.Pin) bool { return used[[2]string{p.Name, p.Tag}] })
+	if err := b.Lock.Save(); err != nil {
+		return fmt.Errorf("saving the lock: %w", err)
+	}
+	for _, line := range report {
+		fmt.Fprintln(c.OutOrStdout(), line)
+	}
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%d tags, %d newly pinned\n", len(refs), len(report))
+	return err
+}
+
+// reference is one tag that the application uses, and one object that uses it.
+type reference struct {
+	ref     pin.Reference
+	subject string
+}
+
+// references lists the tags of all objects, each once, sorted. What is no
+// reference at all is named, never looked up.
+func references(b *app.Build, e policy.Effective) ([]reference, []gate.Item) {
+	var refs []reference
+	var items []gate.Item
+	seen := map[string]bool{}
+	for _, o := range b.Objects {
+		if o.Problem != nil {
+			items = append(items, *o.Problem)
+			continue
+		}
+		_ = projection.EachImage(o.Tree, func(path, ref string) (string, error) {
+			if slices.ContainsFunc(e.Rules.AllowUnpinned, func(g gate.Glob) bool { return g.Match(ref) }) {
+				return ref, nil
+			}
+			r, err := pin.Parse(ref)
+			switch {
+			case err != nil:
+				items = append(items, gate.Item{Subject: o.Subject.Short(), Reason: gate.ImageNotPinned,
+					Text: fmt.Sprintf("%s: %v", gate.ShortPath(path), err)})
+			case r.Digest() == "" && !seen[r.Name()+" "+r.LookupTag()]:
+				seen[r.Name()+" "+r.LookupTag()] = true
+				refs = append(refs, reference{r, o.Subject.Short()})
+			}
+			return ref, nil
+		})
+	}
+	sort.Slice(refs, func(i, j int) bool { return refs[i].ref.String() < refs[j].ref.String() })
+	return refs, items
+}
+
+func unresolved(err error) gate.Reason {
+	if errors.Is(err, pin.ErrNotReference) {
+		return gate.ImageNotPinned
+	}
+	return gate.ImageUnresolvable
+}
+
+func pinFix(items []gate.Item) string {
+	switch (gate.Sentence{Items: items}).Reason() {
+	case gate.ImageTagMoved:
+		return "find out who moved the tag; syncgate pin --update takes the new one, which then needs a receipt"
+	case gate.ImageUnresolvable:
+		return "mend the reference or the access it names, then run syncgate pin again"
+	}
+	return "syncgate pin, commit .syncgate"
+}
