@@ -1,6 +1,7 @@
 package receipt_test
 
 import (
+	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -222,6 +223,21 @@ func BenchmarkVerify(b *testing.B) {
 		})
 	}
 	compact := vector(b, "valid_eddsa").Raw
+	// What eddsa is to be compared with.
+	b.Run("bare ed25519.Verify", func(b *testing.B) {
+		release, _ := issuers("release")
+		public, ok := release.Keys[0].Public.(ed25519.PublicKey)
+		last := strings.LastIndexByte(compact, '.')
+		signature, err := base64.RawURLEncoding.DecodeString(compact[last+1:])
+		if err != nil || !ok {
+			b.Fatal(ok, err)
+		}
+		for b.Loop() {
+			if !ed25519.Verify(public, []byte(compact[:last]), signature) {
+				b.Fatal("not verified")
+			}
+		}
+	})
 	b.Run("unverified", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
