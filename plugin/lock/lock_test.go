@@ -2,6 +2,7 @@ package lock
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,7 +33,7 @@ func entry(t testing.TB, environment string, s receipt.Subject, issuer, release 
 	}
 	compact, err := receipt.Sign(receipt.Claims{
 		Issuer: issuer, Subject: s.String(), Generated: s.Generated, Environment: environment, Profile: "v1",
-		Covers: []string{"image"}, Digest: digestA, IssuedAt: 1767225600, Expires: 1775001600,
+		Covers: []string{"image"}, Digest: fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(release))), IssuedAt: 1767225600, Expires: 1775001600,
 		ID: "mJ8w3Qe5R1uXz0aB7cD9fg", Release: release,
 	}, signer)
 	if err != nil {
@@ -48,6 +49,43 @@ func open(t testing.TB, dir string) *Lock {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// A renewed receipt says the same for longer: the one that it replaces must not
+// stay good when the new one is revoked.
+func TestARenewalKeepsNoPreviousReceipt(t *testing.T) {
+	l := open(t, t.TempDir())
+	old := entry(t, "prod", deployment("web"), "release", "1")
+	renewed := resign(t, old, func(c *receipt.Claims) { c.Expires++; c.ID = "mJ8w3Qe5R1uXz0aB7cD9fh" })
+	other := entry(t, "prod", deployment("web"), "release", "2")
+	put(t, l, old, renewed)
+	if got := l.Entries(); len(got) != 1 || got[0].Receipt != renewed.Receipt {
+		t.Fatalf("after renewing: got %d entries, want the renewed one alone", len(got))
+	}
+	put(t, l, other)
+	again := resign(t, other, func(c *receipt.Claims) { c.Expires++ })
+	put(t, l, again)
+	got := l.Entries()
+	if len(got) != 2 || got[0].Receipt != again.Receipt || got[1].Receipt != renewed.Receipt || !got[1].Previous {
+		t.Errorf("after a change and a renewal: got %+v, want the renewed change and what was before it", got)
+	}
+}
+
+func resign(t testing.TB, e Entry, change func(*receipt.Claims)) Entry {
+	t.Helper()
+	u, err := receipt.ParseUnverified(e.Receipt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&u.Claims)
+	signer, err := receipt.NewSigner(ed25519.NewKeyFromSeed(make([]byte, 32)), "k1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Receipt, err = receipt.Sign(u.Claims, signer); err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 func put(t testing.TB, l *Lock, entries ...Entry) {

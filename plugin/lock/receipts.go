@@ -66,9 +66,10 @@ func order(previous bool) int {
 	return 0
 }
 
-// PutReceipt puts a current receipt into the lock. If a different one of the
-// same subject and issuer is there, that becomes the previous one; if the same
-// one is there, nothing changes, the comment neither. An empty comment stands
+// PutReceipt puts a current receipt into the lock. If one for other gated fields
+// of the same subject and issuer is there, that becomes the previous one; if it
+// is for the same ones, it is replaced; if the same receipt is there, nothing
+// changes, the comment neither. An empty comment stands
 // for the subject's short form.
 //
 // It returns an error for a comment that is not one printable line, a receipt
@@ -95,12 +96,22 @@ func (l *Lock) PutReceipt(e Entry) error {
 	if ok && there.Receipt == e.Receipt {
 		return nil
 	}
-	if ok {
+	if ok && !renews(e, there) {
 		there.Previous = true
 		l.receipts[receiptPath(there)] = there
 	}
 	l.receipts[path] = e
 	return nil
+}
+
+// renews reports whether e says what the older receipt says, for another time:
+// then the older one is no step to go back to, and keeping it would leave an
+// approval behind that revoking the new one does not take back.
+func renews(e, older Entry) bool {
+	a, errA := receipt.ParseUnverified(e.Receipt)
+	b, errB := receipt.ParseUnverified(older.Receipt)
+	return errA == nil && errB == nil && a.Claims.Digest == b.Claims.Digest && a.Claims.Profile == b.Claims.Profile &&
+		slices.Equal(a.Claims.Covers, b.Claims.Covers)
 }
 
 // same reports whether two entries are of one subject, issuer and environment.
