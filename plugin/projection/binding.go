@@ -12,11 +12,15 @@ var boundCategories = []Category{Identity, Privilege, Secret}
 // tag and digest, to each bound category that the container, or the pod as a
 // whole, has a leaf in. A version bump changes nothing there; another program
 // in the same container needs the issuer of that category.
-func (w *walker) bindRepositories(p *pod) {
-	for _, c := range p.containers {
+func (w *walker) bindRepositories(containers []*container) {
+	for _, c := range containers {
+		bits := c.bits
+		for p := c.pod; p != nil; p = p.parent {
+			bits |= p.bits
+		}
 		image, _ := c.tree["image"].(string)
 		for _, cat := range boundCategories {
-			if (c.bits|w.podBits)&bit(cat) != 0 {
+			if bits&bit(cat) != 0 {
 				w.leaves = append(w.leaves, Leaf{Category: cat, Path: c.path + ".image#repository", Value: Repository(image), binding: true})
 			}
 		}

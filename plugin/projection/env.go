@@ -27,8 +27,10 @@ func programVariable(name string) bool {
 }
 
 var (
+	envShape     = shapes["core/v1.EnvVar"]
 	envSource    = shapes["core/v1.EnvVar"].fields["valueFrom"]
-	secretKeyRef = shapes["core/v1.EnvVarSource"].fields["secretKeyRef"].shape.fields
+	secretKeyRef = shapes["core/v1.EnvVarSource"].fields["secretKeyRef"].shape
+	envFromShape = shapes["core/v1.EnvFromSource"]
 )
 
 // env adds variables that come from Secrets, and those that decide what runs:
@@ -50,32 +52,36 @@ func (w *walker) env(c *container, at string, v any) {
 			w.fault(index(at, i), "want a name")
 			continue
 		}
-		from, ok := item["valueFrom"].(map[string]any)
-		if !ok && item["valueFrom"] != nil {
-			w.wrongType(at+key(name)+".valueFrom", "an object", item["valueFrom"])
-			continue
-		}
-		if ref := from["secretKeyRef"]; ref != nil {
-			w.secretKey(at+key(name)+".valueFrom.secretKeyRef", ref)
-		}
-		if !programVariable(name) && !c.expands(name) {
-			continue
-		}
-		if from != nil {
-			w.take(Command, at+key(name)+".valueFrom", envSource, from)
-			continue
-		}
-		if item["value"] == nil {
-			w.add(Command, at+key(name)+".value", "")
-			continue
-		}
-		w.take(Command, at+key(name)+".value", &member{shape: plainString.shape, pointer: true}, item["value"])
+		w.envVar(c, at+key(name), name, item)
 	}
+}
+
+func (w *walker) envVar(c *container, at, name string, item map[string]any) {
+	from, ok := item["valueFrom"].(map[string]any)
+	if !ok && item["valueFrom"] != nil {
+		w.wrongType(at+".valueFrom", "an object", item["valueFrom"])
+		return
+	}
+	w.unknown(Command, at, envShape, item)
+	if from != nil {
+		w.unknown(Secret, at+".valueFrom", envSource.shape, from)
+		if ref := from["secretKeyRef"]; ref != nil {
+			w.secretKey(at+".valueFrom.secretKeyRef", ref)
+		}
+	}
+	if !programVariable(name) && !c.expands(name) {
+		return
+	}
+	if from != nil {
+		w.take(Command, at+".valueFrom", envSource, from)
+		return
+	}
+	w.take(Command, at+".value", keptString, orEmpty(item["value"]))
 }
 
 // expands reports whether a mount's subPathExpr uses $(name).
 func (c *container) expands(name string) bool {
-	for _, m := range c.mount {
+	for _, m := range c.mounts {
 		if s, ok := m.tree["subPathExpr"].(string); ok && strings.Contains(s, "$("+name+")") {
 			return true
 		}
@@ -89,8 +95,9 @@ func (w *walker) secretKey(at string, v any) {
 		w.wrongType(at, "an object", v)
 		return
 	}
-	w.take(Secret, at+".name", secretKeyRef["name"], ref["name"])
-	w.take(Secret, at+".key", secretKeyRef["key"], ref["key"])
+	w.take(Secret, at+".name", secretKeyRef.fields["name"], ref["name"])
+	w.take(Secret, at+".key", secretKeyRef.fields["key"], ref["key"])
+	w.unknown(Secret, at, secretKeyRef, ref)
 }
 
 // envFrom adds whole Secrets (secret) and ConfigMaps (command: one can hold
@@ -101,18 +108,16 @@ func (w *walker) envFrom(at string, v any) {
 		w.wrongType(at, "a list", v)
 		return
 	}
-	var secrets, maps int
+	var counts [2]int
 	for i, x := range items {
 		item, ok := x.(map[string]any)
 		if !ok {
 			w.wrongType(index(at, i), "an object", x)
 			continue
 		}
-		for _, f := range []struct {
-			name string
-			cat  Category
-			n    *int
-		}{{"secretRef", Secret, &secrets}, {"configMapRef", Command, &maps}} {
+		w.unknown(Secret, index(at, i), envFromShape, item)
+		for j := range envFromSources {
+			f := &envFromSources[j]
 			if item[f.name] == nil {
 				continue
 			}
@@ -121,13 +126,19 @@ func (w *walker) envFrom(at string, v any) {
 				w.wrongType(index(at, i)+"."+f.name, "an object", item[f.name])
 				continue
 			}
-			p := index(at, *f.n)
-			*f.n++
-			w.take(f.cat, p+"."+f.name+".name", &member{shape: plainString.shape, pointer: true}, orEmpty(ref["name"]))
+			p := index(at, counts[j])
+			counts[j]++
+			w.take(f.cat, p+"."+f.name+".name", keptString, orEmpty(ref["name"]))
 			w.take(f.cat, p+".prefix", plainString, item["prefix"])
+			w.unknown(f.cat, p+"."+f.name, envFromShape.fields[f.name].shape, ref)
 		}
 	}
 }
+
+var envFromSources = []struct {
+	name string
+	cat  Category
+}{{"secretRef", Secret}, {"configMapRef", Command}}
 
 func orEmpty(v any) any {
 	if v == nil {

@@ -3,11 +3,12 @@ package projection
 // webhooks: the rules of a webhook configuration. caBundle is rewritten at
 // every certificate rotation and is never a leaf.
 func webhooks(w *walker, obj map[string]any) {
-	fields := shapes["admissionregistration/v1.ValidatingWebhookConfiguration"].fields
+	s := shapes["admissionregistration/v1.ValidatingWebhookConfiguration"]
 	if obj["kind"] == "MutatingWebhookConfiguration" {
-		fields = shapes["admissionregistration/v1.MutatingWebhookConfiguration"].fields
+		s = shapes["admissionregistration/v1.MutatingWebhookConfiguration"]
 	}
-	w.take(Admission, "webhooks", fields["webhooks"], without(obj["webhooks"], "caBundle"))
+	w.unknownTop(Admission, s, obj)
+	w.take(Admission, "webhooks", s.fields["webhooks"], without(obj["webhooks"], "caBundle"))
 }
 
 func apiService(w *walker, obj map[string]any) {
@@ -77,18 +78,30 @@ func delivery(w *walker, obj map[string]any) {
 }
 
 func withoutRevisions(v any) any {
-	spec, ok := v.(map[string]any)
-	if !ok {
+	spec, _ := v.(map[string]any)
+	sources, _ := spec["sources"].([]any)
+	if len(sources) == 0 {
 		return v
 	}
-	sources, ok := spec["sources"].([]any)
-	if !ok {
-		return v
+	list := make([]any, len(sources))
+	for i, x := range sources {
+		list[i] = x
+		if source, ok := x.(map[string]any); ok {
+			list[i] = omit(source, "targetRevision")
+		}
 	}
-	out := make(map[string]any, len(spec))
-	for k, x := range spec {
-		out[k] = x
+	out := omit(spec, "sources")
+	out["sources"] = list
+	return out
+}
+
+// omit copies an object without one of its members.
+func omit(obj map[string]any, name string) map[string]any {
+	out := make(map[string]any, len(obj))
+	for k, v := range obj {
+		if k != name {
+			out[k] = v
+		}
 	}
-	out["sources"] = without(sources, "targetRevision")
 	return out
 }

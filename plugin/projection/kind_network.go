@@ -1,10 +1,8 @@
 package projection
 
-import (
-	"encoding/json"
-)
+import "encoding/json"
 
-var serviceFields = shapes["core/v1.ServiceSpec"].fields
+var serviceShape = shapes["core/v1.ServiceSpec"]
 
 // serviceKind: a Service that exposes something outside the cluster is
 // network; one that does not is service, a category that policy does not
@@ -14,24 +12,34 @@ func serviceKind(w *walker, obj map[string]any) {
 	if spec == nil {
 		return
 	}
-	typ, _ := spec["type"].(string)
-	ips, _ := spec["externalIPs"].([]any)
-	if v := spec["type"]; v != nil && typ == "" && v != "" {
-		w.wrongType("spec.type", "a string", v)
-	}
-	switch {
-	case typ != "" && typ != "ClusterIP", len(ips) > 0, spec["externalIPs"] != nil && ips == nil:
-		for _, f := range []string{"type", "externalIPs", "loadBalancerIP", "loadBalancerClass", "loadBalancerSourceRanges", "externalName"} {
-			w.take(Network, "spec."+f, serviceFields[f], spec[f])
+	exposed := exposes(spec)
+	c := Service
+	if exposed {
+		c = Network
+		for _, f := range exposureFields {
+			w.take(c, "spec."+f, serviceShape.fields[f], spec[f])
 		}
-		w.selectorAndPorts(Network, spec)
-		w.annotations(Network, obj, exposureAnnotation)
+		w.annotations(c, obj, exposureAnnotation)
+	} else {
+		w.annotations(Network, obj, func(k string) bool { return contains(exposingAnnotations, k) })
+	}
+	w.selector(c, spec["selector"])
+	w.servicePorts(c, spec["ports"])
+	w.unknown(c, "spec", serviceShape, spec)
+}
+
+var exposureFields = []string{"type", "externalIPs", "loadBalancerIP", "loadBalancerClass", "loadBalancerSourceRanges", "externalName"}
+
+// exposes reports whether a Service opens something to outside the cluster.
+// Values of the wrong type count, so that taking them finds the fault.
+func exposes(spec map[string]any) bool {
+	switch spec["type"] {
+	case nil, "", "ClusterIP":
 	default:
-		w.selectorAndPorts(Service, spec)
-		for _, k := range exposingAnnotations {
-			w.annotations(Network, obj, func(a string) bool { return a == k })
-		}
+		return true
 	}
+	ips, isList := spec["externalIPs"].([]any)
+	return len(ips) > 0 || spec["externalIPs"] != nil && !isList
 }
 
 // exposingAnnotations open a Service that looks internal.
@@ -39,21 +47,24 @@ var exposingAnnotations = []string{
 	"tailscale.com/expose", "tailscale.com/funnel", "service.cilium.io/global", "io.cilium/global-service",
 }
 
-func (w *walker) selectorAndPorts(c Category, spec map[string]any) {
-	if sel, ok := spec["selector"].(map[string]any); ok {
-		for k, v := range sel {
-			if k != "rollouts-pod-template-hash" { // Argo Rollouts moves it with each step
-				w.take(c, "spec.selector"+key(k), &member{shape: plainString.shape, pointer: true}, v)
-			}
+func (w *walker) selector(c Category, v any) {
+	sel, ok := v.(map[string]any)
+	if !ok && v != nil {
+		w.wrongType("spec.selector", "an object", v)
+	}
+	for k, v := range sel {
+		if k != "rollouts-pod-template-hash" { // Argo Rollouts moves it with each step
+			w.take(c, "spec.selector"+key(k), keptString, v)
 		}
-	} else if spec["selector"] != nil {
-		w.wrongType("spec.selector", "an object", spec["selector"])
 	}
-	ports, ok := spec["ports"].([]any)
-	if !ok && spec["ports"] != nil {
-		w.wrongType("spec.ports", "a list", spec["ports"])
+}
+
+func (w *walker) servicePorts(c Category, v any) {
+	ports, ok := v.([]any)
+	if !ok && v != nil {
+		w.wrongType("spec.ports", "a list", v)
 	}
-	s := serviceFields["ports"].shape
+	s := serviceShape.fields["ports"].shape
 	for i, x := range ports {
 		p, ok := x.(map[string]any)
 		if !ok {
@@ -65,10 +76,12 @@ func (w *walker) selectorAndPorts(c Category, spec map[string]any) {
 			continue
 		}
 		target := p["targetPort"]
-		if t, isNum := target.(json.Number); target == nil || target == "" || isNum && t == "0" {
+		if target == nil || target == "" || target == json.Number("0") {
 			target = p["port"] // SetDefaults_Service
 		}
 		w.take(c, "spec.ports"+k+".targetPort", s.elem.fields["targetPort"], target)
+		w.take(c, "spec.ports"+k+".name", s.elem.fields["name"], p["name"])
+		w.unknown(c, "spec.ports"+k, s.elem, p)
 	}
 }
 
@@ -76,7 +89,7 @@ func (w *walker) selectorAndPorts(c Category, spec map[string]any) {
 func (w *walker) annotations(c Category, obj map[string]any, counts func(string) bool) {
 	for k, v := range w.object(obj, "metadata.annotations") {
 		if counts(k) {
-			w.take(c, "metadata.annotations"+key(k), &member{shape: plainString.shape, pointer: true}, v)
+			w.take(c, "metadata.annotations"+key(k), keptString, v)
 		}
 	}
 }
@@ -91,12 +104,14 @@ func ingressClass(w *walker, obj map[string]any) {
 	w.annotations(Network, obj, exposureAnnotation)
 }
 
+var networkPolicyShape = shapes["networking/v1.NetworkPolicySpec"]
+
 // networkPolicy: podSelector {} (all pods) is what an absent one means;
 // policyTypes default as in k8s.io/kubernetes pkg/apis/networking/v1,
 // SetDefaults_NetworkPolicy: Ingress, and Egress where there are egress rules.
 func networkPolicy(w *walker, obj map[string]any) {
 	spec := w.object(obj, "spec")
-	fields := shapes["networking/v1.NetworkPolicySpec"].fields
+	fields := networkPolicyShape.fields
 	sel := *fields["podSelector"]
 	sel.pointer = true
 	v := spec["podSelector"]
@@ -115,20 +130,23 @@ func networkPolicy(w *walker, obj map[string]any) {
 		types = def
 	}
 	w.take(Network, "spec.policyTypes", fields["policyTypes"], types)
-	for k, v := range spec {
-		if fields[k] == nil {
-			w.take(Network, "spec."+fieldName(k), anyMember, v)
-		}
-	}
+	w.unknown(Network, "spec", networkPolicyShape, spec)
 }
 
 func endpoints(w *walker, obj map[string]any) {
+	w.unknownTop(Network, shapes["core/v1.Endpoints"], obj)
 	w.take(Network, "subsets", shapes["core/v1.Endpoints"].fields["subsets"], obj["subsets"])
 }
 
+var (
+	sliceShape = shapes["discovery/v1.EndpointSlice"]
+	endpoint   = shapes["discovery/v1.Endpoint"]
+)
+
 // endpointSlice: where traffic goes, not how it is doing.
 func endpointSlice(w *walker, obj map[string]any) {
-	fields := shapes["discovery/v1.EndpointSlice"].fields
+	fields := sliceShape.fields
+	w.unknownTop(Network, sliceShape, obj)
 	w.take(Network, "addressType", fields["addressType"], obj["addressType"])
 	w.take(Network, "ports", fields["ports"], obj["ports"])
 	list, ok := obj["endpoints"].([]any)
@@ -142,7 +160,13 @@ func endpointSlice(w *walker, obj map[string]any) {
 			w.wrongType(index("endpoints", i), "an object", x)
 			continue
 		}
-		out = append(out, map[string]any{"addresses": e["addresses"]})
+		kept := map[string]any{"addresses": e["addresses"]}
+		for k, v := range e {
+			if endpoint.fields[k] == nil {
+				kept[k] = v
+			}
+		}
+		out = append(out, kept)
 	}
 	w.take(Network, "endpoints", fields["endpoints"], out)
 	w.take(Network, `metadata.labels["kubernetes.io/service-name"]`, plainString, w.object(obj, "metadata.labels")["kubernetes.io/service-name"])

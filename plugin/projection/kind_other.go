@@ -1,6 +1,8 @@
 package projection
 
-import "strings"
+import (
+	"strings"
+)
 
 // noRollback: the deployment controller, which admission trusts for
 // ReplicaSets, answers this annotation by writing an older pod template into
@@ -9,41 +11,6 @@ func noRollback(w *walker, obj map[string]any) {
 	if _, set := w.object(obj, "metadata.annotations")["deprecated.deployment.rollback.to"]; set {
 		w.fault(`metadata.annotations["deprecated.deployment.rollback.to"]`, "makes the deployment controller restore an older image: remove it")
 	}
-}
-
-// claimTemplates of a StatefulSet count like claims.
-func claimTemplates(w *walker, obj map[string]any) {
-	_, v := w.get(obj, "spec.volumeClaimTemplates")
-	if v == nil {
-		return
-	}
-	list, ok := v.([]any)
-	if !ok {
-		w.wrongType("spec.volumeClaimTemplates", "a list", v)
-		return
-	}
-	for i, x := range list {
-		t, ok := x.(map[string]any)
-		if !ok {
-			w.wrongType(index("spec.volumeClaimTemplates", i), "an object", x)
-			continue
-		}
-		at := index("spec.volumeClaimTemplates", i)
-		meta, _ := t["metadata"].(map[string]any)
-		if name, ok := meta["name"].(string); ok && name != "" {
-			at = "spec.volumeClaimTemplates" + key(name)
-		}
-		spec, ok := t["spec"].(map[string]any)
-		if !ok && t["spec"] != nil {
-			w.wrongType(at+".spec", "an object", t["spec"])
-			continue
-		}
-		w.claim(at+".spec", spec)
-	}
-}
-
-func claimKind(w *walker, obj map[string]any) {
-	w.claim("spec", w.object(obj, "spec"))
 }
 
 // persistentVolume: whose data it is. Everything else in the spec says how
@@ -58,12 +25,10 @@ func persistentVolume(w *walker, obj map[string]any) {
 		case "hostPath", "local":
 			w.take(Privilege, "spec."+k, f, v)
 		case "claimRef":
-			ref, ok := v.(map[string]any)
-			if !ok && v != nil {
-				w.wrongType("spec.claimRef", "an object", v)
-			}
+			ref := w.member("spec", spec, k)
 			w.take(Secret, "spec.claimRef.namespace", plainString, ref["namespace"])
 			w.take(Secret, "spec.claimRef.name", plainString, ref["name"])
+			w.unknown(Secret, "spec.claimRef", f.shape, ref)
 		default: // mountOptions, every other source, and what is newer than the table
 			if f == nil {
 				f = anyMember
@@ -83,6 +48,7 @@ func serviceAccountKind(w *walker, obj map[string]any) {
 		w.safe = nil
 	}
 	w.take(Identity, "imagePullSecrets", fields["imagePullSecrets"], obj["imagePullSecrets"])
+	w.unknownTop(Identity, shapes["core/v1.ServiceAccount"], obj)
 	w.annotations(Identity, obj, func(k string) bool {
 		for _, p := range cloudIdentity {
 			if strings.HasPrefix(k, p) {
@@ -109,7 +75,7 @@ func secretKind(w *walker, obj map[string]any) {
 	if special {
 		w.add(Identity, "type", typ)
 	}
-	w.take(Identity, `metadata.labels["`+argo+`"]`, &member{shape: plainString.shape, pointer: true}, labels[argo])
+	w.take(Identity, `metadata.labels["`+argo+`"]`, keptString, labels[argo])
 	w.annotations(Identity, obj, func(k string) bool { return k == "kubernetes.io/service-account.name" })
 }
 
@@ -126,7 +92,7 @@ func namespaceKind(w *walker, obj map[string]any) {
 			strings.HasPrefix(k, "pod-security.kubernetes.io/warn"), strings.HasPrefix(k, "pod-security.kubernetes.io/audit"):
 			continue
 		}
-		w.take(Privilege, "metadata.labels"+key(k), &member{shape: plainString.shape, pointer: true}, v)
+		w.take(Privilege, "metadata.labels"+key(k), keptString, v)
 	}
 	w.annotations(Privilege, obj, func(k string) bool {
 		for _, p := range namespaceAnnotations {

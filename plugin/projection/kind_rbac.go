@@ -1,9 +1,8 @@
 package projection
 
 var (
-	clusterRoleFields = shapes["rbac/v1.ClusterRole"].fields
-	roleBindingFields = shapes["rbac/v1.RoleBinding"].fields
-	selectorShape     = &member{shape: shapes["apimachinery/meta/v1.LabelSelector"]}
+	clusterRoleShape = shapes["rbac/v1.ClusterRole"]
+	roleBindingShape = shapes["rbac/v1.RoleBinding"]
 )
 
 // clusterRole: with an aggregationRule a controller fills in the rules, so
@@ -14,13 +13,14 @@ func clusterRole(w *walker, obj map[string]any) {
 	if list, ok := rules.([]any); aggregation != nil && rules != nil && (!ok || len(list) > 0) {
 		w.fault("rules", "rules beside an aggregationRule are not overwritten when its selectors match nothing: remove them")
 	} else {
-		w.take(RBAC, "rules", clusterRoleFields["rules"], rules)
+		w.take(RBAC, "rules", clusterRoleShape.fields["rules"], rules)
 	}
-	w.take(RBAC, "aggregationRule", clusterRoleFields["aggregationRule"], aggregation)
+	w.take(RBAC, "aggregationRule", clusterRoleShape.fields["aggregationRule"], aggregation)
 	w.aggregatesBookkeeping(aggregation)
+	w.unknownTop(RBAC, clusterRoleShape, obj)
 	for k, v := range w.object(obj, "metadata.labels") {
 		if !clusterRoleLabel(k) {
-			w.take(RBAC, "metadata.labels"+key(k), &member{shape: plainString.shape, pointer: true}, v)
+			w.take(RBAC, "metadata.labels"+key(k), keptString, v)
 		}
 	}
 }
@@ -52,11 +52,12 @@ func (w *walker) aggregatesBookkeeping(v any) {
 // roleBinding: subjects are a set; their apiGroup defaults by kind, as in
 // k8s.io/kubernetes pkg/apis/rbac/v1/defaults.go, SetDefaults_Subject.
 func roleBinding(w *walker, obj map[string]any) {
-	w.take(RBAC, "roleRef", roleBindingFields["roleRef"], obj["roleRef"])
+	w.take(RBAC, "roleRef", roleBindingShape.fields["roleRef"], obj["roleRef"])
+	w.unknownTop(RBAC, roleBindingShape, obj)
 	v := obj["subjects"]
 	list, ok := v.([]any)
 	if !ok {
-		w.take(RBAC, "subjects", roleBindingFields["subjects"], v)
+		w.take(RBAC, "subjects", roleBindingShape.fields["subjects"], v)
 		return
 	}
 	out := make([]any, 0, len(list))
@@ -75,5 +76,5 @@ func roleBinding(w *walker, obj map[string]any) {
 		}
 		out = append(out, n)
 	}
-	w.take(RBAC, "subjects", roleBindingFields["subjects"], out)
+	w.take(RBAC, "subjects", roleBindingShape.fields["subjects"], out)
 }

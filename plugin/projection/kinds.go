@@ -17,14 +17,30 @@ type kindSpec struct {
 type kindRow struct {
 	path    string
 	cat     Category
-	typ     string // "core/v1.PersistentVolumeSpec": shape of the parent; "" means any
-	pointer bool
+	typ     string // shape of the parent, "storage/v1.CSIDriverSpec", or after '=' of the field itself
+	pointer bool   // the zero value counts
+
+	member *member // of the field, from typ
+	parent *shape  // nil after '='
+}
+
+// compile looks up the shapes that the row names.
+func (r *kindRow) compile() {
+	if whole, ok := strings.CutPrefix(r.typ, "="); ok {
+		r.member = &member{shape: shapes[whole]}
+		return
+	}
+	r.parent = shapes[r.typ]
+	m := *r.parent.fields[r.path[strings.LastIndexByte(r.path, '.')+1:]]
+	m.pointer = m.pointer || r.pointer
+	r.member = &m
 }
 
 // podPlace is where a kind keeps a pod spec and the metadata of its template.
 // An empty meta stands for the object's own metadata.
 type podPlace struct {
 	spec, meta string
+	claims     string // volume claim templates, which stand for volumes
 	isPod      bool
 }
 
@@ -41,7 +57,7 @@ var kindTable = []kindSpec{
 	{group: "apps", kind: "Deployment", applies: podCategories, pod: template("spec.template"), fn: noRollback, doc: "pod spec; annotation `deprecated.deployment.rollback.to` is malformed"},
 	{group: "apps", kind: "ReplicaSet", applies: podCategories, pod: template("spec.template"), doc: "pod spec"},
 	{group: "apps", kind: "DaemonSet", applies: podCategories, pod: template("spec.template"), doc: "pod spec"},
-	{group: "apps", kind: "StatefulSet", applies: podCategories, pod: template("spec.template"), fn: claimTemplates, doc: "pod spec; of volumeClaimTemplates what counts in a claim"},
+	{group: "apps", kind: "StatefulSet", applies: podCategories, pod: &podPlace{spec: "spec.template.spec", meta: "spec.template.metadata", claims: "spec.volumeClaimTemplates"}, doc: "pod spec; of volumeClaimTemplates what counts in a claim"},
 	{group: "apps", kind: "ControllerRevision", applies: podCategories, pod: template("data.spec.template"), doc: "pod spec; only its controllers may create one"},
 	{group: "batch", kind: "Job", applies: podCategories, pod: template("spec.template"), doc: "pod spec"},
 	{group: "batch", kind: "CronJob", applies: podCategories, pod: template("spec.jobTemplate.spec.template"), doc: "pod spec"},
@@ -55,8 +71,8 @@ var kindTable = []kindSpec{
 	{group: "", kind: "Secret", applies: []Category{Identity}, fn: secretKind, doc: "types that make an identity, their account; Argo CD's cluster and repository secrets. Contents are never leaves"},
 	{group: "certificates.k8s.io", kind: "CertificateSigningRequest", applies: []Category{Identity}, rows: []kindRow{
 		{path: "spec.signerName", cat: Identity, typ: "certificates/v1.CertificateSigningRequestSpec"},
-		{path: "spec.groups", cat: Identity, typ: "certificates/v1.CertificateSigningRequestSpec"},
-		{path: "spec.usages", cat: Identity, typ: "certificates/v1.CertificateSigningRequestSpec"}}, doc: "signerName, groups, usages"},
+		{path: "spec.request", cat: Identity, typ: "certificates/v1.CertificateSigningRequestSpec"},
+		{path: "spec.usages", cat: Identity, typ: "certificates/v1.CertificateSigningRequestSpec"}}, doc: "signerName, request, usages"},
 	{group: "certificates.k8s.io", kind: "ClusterTrustBundle", applies: []Category{Identity}, rows: []kindRow{
 		{path: "spec.signerName", cat: Identity, typ: "certificates/v1beta1.ClusterTrustBundleSpec"},
 		{path: "spec.trustBundle", cat: Identity, typ: "certificates/v1beta1.ClusterTrustBundleSpec"}}, doc: "signerName, trustBundle"},
@@ -69,6 +85,17 @@ var kindTable = []kindSpec{
 	{group: "networking.k8s.io", kind: "Ingress", applies: []Category{Network}, fn: ingress, doc: "spec; every annotation except bookkeeping and tuning"},
 	{group: "networking.k8s.io", kind: "IngressClass", applies: []Category{Network}, fn: ingressClass, doc: "spec; every annotation except bookkeeping and tuning"},
 	{group: "networking.k8s.io", kind: "NetworkPolicy", applies: []Category{Network}, fn: networkPolicy, doc: "spec; policyTypes as defaulted"},
+
+	{group: gatewayGroup, kind: "Gateway", applies: []Category{Network}, fn: gateway, doc: gatewayDoc},
+	{group: gatewayGroup, kind: "GatewayClass", applies: []Category{Network}, fn: gateway, doc: gatewayDoc},
+	{group: gatewayGroup, kind: "ListenerSet", applies: []Category{Network}, fn: gateway, doc: gatewayDoc},
+	{group: gatewayGroup, kind: "HTTPRoute", applies: []Category{Network}, fn: gateway, doc: gatewayDoc},
+	{group: gatewayGroup, kind: "GRPCRoute", applies: []Category{Network}, fn: gateway, doc: gatewayDoc},
+	{group: gatewayGroup, kind: "TLSRoute", applies: []Category{Network}, fn: gateway, doc: gatewayDoc},
+	{group: gatewayGroup, kind: "TCPRoute", applies: []Category{Network}, fn: gateway, doc: gatewayDoc},
+	{group: gatewayGroup, kind: "UDPRoute", applies: []Category{Network}, fn: gateway, doc: gatewayDoc},
+	{group: gatewayGroup, kind: "BackendTLSPolicy", applies: []Category{Network}, fn: gateway, doc: gatewayDoc},
+	{group: gatewayGroup, kind: "ReferenceGrant", applies: []Category{Network}, fn: gateway, doc: gatewayDoc},
 
 	{group: "", kind: "PersistentVolume", applies: []Category{Privilege, Secret}, fn: persistentVolume, doc: "whole source (hostPath and local: privilege), claimRef, mountOptions"},
 	{group: "", kind: "PersistentVolumeClaim", applies: []Category{Secret}, fn: claimKind, doc: "volumeName, selector, dataSource, dataSourceRef"},
@@ -111,18 +138,24 @@ var kindTable = []kindSpec{
 
 const (
 	admissionGroup = "admissionregistration.k8s.io"
+	gatewayGroup   = "gateway.networking.k8s.io"
+	rbacGroup      = "rbac.authorization.k8s.io"
+	gatewayDoc     = "whole spec except `weight`; every annotation except bookkeeping and tuning"
 	deliveryDoc    = "whole spec except source revisions, intervals, sync automation and history limits"
 )
 
-const rbacGroup = "rbac.authorization.k8s.io"
+type kindKey struct{ group, kind string }
 
 var kindIndex = indexKinds()
 
-func indexKinds() map[string]*kindSpec {
-	out := make(map[string]*kindSpec, len(kindTable))
+func indexKinds() map[kindKey]*kindSpec {
+	out := make(map[kindKey]*kindSpec, len(kindTable))
 	for i := range kindTable {
 		k := &kindTable[i]
-		out[k.group+"/"+k.kind] = k
+		for j := range k.rows {
+			k.rows[j].compile()
+		}
+		out[kindKey{k.group, k.kind}] = k
 	}
 	return out
 }
@@ -168,54 +201,13 @@ func ClusterScoped(group, kind string) bool {
 
 // Known reports whether the table has rows of its own for a kind.
 func Known(group, kind string) bool {
-	return kindIndex[CanonicalGroup(group, kind)+"/"+kind] != nil
+	return kindIndex[kindKey{CanonicalGroup(group, kind), kind}] != nil
 }
 
-// get follows a dotted path of plain member names; nil if a part is absent.
-// A part that is no object is a fault, because what is behind it would vanish.
-func (w *walker) get(obj map[string]any, path string) (map[string]any, any) {
-	cur := obj
-	parts := strings.Split(path, ".")
-	for i, p := range parts {
-		v := cur[p]
-		if i == len(parts)-1 || v == nil {
-			return cur, v
-		}
-		next, ok := v.(map[string]any)
-		if !ok {
-			w.wrongType(strings.Join(parts[:i+1], "."), "an object", v)
-			return nil, nil
-		}
-		cur = next
+// name is "Deployment.apps", as people write kinds.
+func (k *kindSpec) name() string {
+	if k.group == "" {
+		return k.kind
 	}
-	return nil, nil
-}
-
-func (w *walker) object(obj map[string]any, path string) map[string]any {
-	_, v := w.get(obj, path)
-	if v == nil {
-		return nil
-	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		w.wrongType(path, "an object", v)
-	}
-	return m
-}
-
-func (w *walker) kindRow(obj map[string]any, r kindRow) {
-	_, v := w.get(obj, r.path)
-	m := anyMember
-	name := r.path[strings.LastIndexByte(r.path, '.')+1:]
-	if whole, ok := strings.CutPrefix(r.typ, "="); ok {
-		m = &member{shape: shapes[whole]}
-	} else if r.typ != "" {
-		m = shapes[r.typ].fields[name]
-	}
-	if r.pointer && m != nil {
-		c := *m
-		c.pointer = true
-		m = &c
-	}
-	w.take(r.cat, r.path, m, v)
+	return k.kind + "." + k.group
 }

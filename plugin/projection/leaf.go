@@ -142,7 +142,11 @@ func compareHeads(a, b []Leaf) int {
 }
 
 // EqualIn reports whether two projections have the same leaves in category c.
+// What did not come out of Project equals nothing.
 func EqualIn(a, b *Projection, c Category) bool {
+	if !a.Valid() || !b.Valid() {
+		return false
+	}
 	x, y := a.In(c), b.In(c)
 	if len(x) != len(y) {
 		return false

@@ -72,13 +72,12 @@ func (w *walker) normalList(path string, m *member, v any) (any, bool) {
 		return nil, false
 	}
 	out := make([]any, 0, len(list))
-	elem := &member{shape: m.shape.elem, pointer: true}
 	for i, x := range list {
 		if s, ok := x.(string); ok && m.shape.elem.kind == stringShape && utf8.ValidString(s) {
 			out = append(out, s) // the common case, without a path of its own
 			continue
 		}
-		n, keep := w.normal(index(path, i), elem, x)
+		n, keep := w.normal(index(path, i), m.shape.item, x)
 		switch {
 		case x == nil:
 			w.wrongType(index(path, i), "a value", x)
@@ -119,7 +118,7 @@ func (w *walker) normalMap(path string, m *member, v any) (any, bool) {
 		f := anyMember
 		switch {
 		case m.shape.kind == mapShape:
-			f = &member{shape: m.shape.elem, pointer: true}
+			f = m.shape.item
 		case m.shape.fields[k] != nil:
 			f = m.shape.fields[k]
 		}
@@ -215,13 +214,16 @@ func integer(v any) (json.Number, bool) {
 	return n, true
 }
 
-// number returns the form of RFC 8785 section 3.2.2.3 for numbers that a
-// double holds exactly, and false for all others: two parsers must not see
-// two values.
+// maxSafeInteger: beyond 2^53-1 a double stands for several integers, so two
+// parsers may see two values.
+const maxSafeInteger = 1<<53 - 1
+
+// number returns the form of RFC 8785 section 3.2.2.3; false for integers past
+// 2^53-1 and for what no double can hold.
 func number(n json.Number) (json.Number, bool) {
 	s := string(n)
 	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
-		if i > 1<<53 || i < -(1<<53) {
+		if i > maxSafeInteger || i < -maxSafeInteger {
 			return "", false
 		}
 		if s == "-0" {
@@ -230,10 +232,10 @@ func number(n json.Number) (json.Number, bool) {
 		return n, true // JSON allows no other spelling without '.' or 'e'
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+	if err != nil || math.Abs(f) > maxSafeInteger {
 		return "", false
 	}
-	if f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
+	if f == math.Trunc(f) && math.Abs(f) <= maxSafeInteger {
 		return json.Number(strconv.FormatInt(int64(f), 10)), true
 	}
 	b, err := json.Marshal(f) // ES6 rules, as RFC 8785 wants

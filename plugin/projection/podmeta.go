@@ -4,40 +4,19 @@ import (
 	"strings"
 )
 
-func (w *walker) imagePullSecrets(p *pod) {
-	if p.isPod { // ServiceAccount admission copies the account's into a Pod that names none
-		return
+// priorityClass: the classes of the system pre-empt everything else.
+func (w *walker) priorityClass(at string, v any) {
+	s, ok := v.(string)
+	if !ok {
+		w.wrongType(at, "a string", v)
+	} else if strings.HasPrefix(s, "system-") {
+		w.take(Privilege, at, plainString, s)
 	}
-	w.pullSecrets(p.path+".imagePullSecrets", p.spec["imagePullSecrets"])
 }
 
-// pullSecrets adds a set of secret names as one leaf: [{"name":"a"}].
-func (w *walker) pullSecrets(at string, v any) {
-	w.take(Secret, at, podIndex["imagePullSecrets"].member, v)
-}
-
-// placement adds what puts a pod on particular, powerful nodes.
-func (w *walker) placement(p *pod) {
-	if !p.isPod {
-		w.take(Privilege, p.path+".nodeName", plainString, p.spec["nodeName"])
-	}
-	if v := p.spec["priorityClassName"]; v != nil {
-		if s, ok := v.(string); !ok {
-			w.wrongType(p.path+".priorityClassName", "a string", v)
-		} else if strings.HasPrefix(s, "system-") {
-			w.add(Privilege, p.path+".priorityClassName", s)
-		}
-	}
-	w.tolerations(p)
-}
-
-func (w *walker) tolerations(p *pod) {
-	v := p.spec["tolerations"]
-	if v == nil {
-		return
-	}
+// tolerations adds the set of those that let a pod onto control-plane nodes.
+func (w *walker) tolerations(e entry, at string, v any) {
 	items, ok := v.([]any)
-	at := p.path + ".tolerations"
 	if !ok {
 		w.wrongType(at, "a list", v)
 		return
@@ -49,13 +28,20 @@ func (w *walker) tolerations(p *pod) {
 			w.wrongType(index(at, i), "an object", x)
 			continue
 		}
-		switch k, _ := item["key"].(string); {
+		k, ok := item["key"].(string)
+		if !ok && item["key"] != nil {
+			w.wrongType(index(at, i)+".key", "a string", item["key"])
+			continue
+		}
+		switch {
 		case k == "node-role.kubernetes.io/control-plane", k == "node-role.kubernetes.io/master",
 			k == "" && item["operator"] == "Exists":
 			reaching = append(reaching, item)
 		}
 	}
-	w.take(Privilege, at, podIndex["tolerations"].member, reaching)
+	if len(reaching) > 0 {
+		w.take(Privilege, at, e.member, reaching)
+	}
 }
 
 // templateMeta adds the labels and annotations of a pod template that
@@ -86,7 +72,7 @@ func (w *walker) templateMeta(p *pod, at string, meta map[string]any) {
 					continue
 				}
 			}
-			w.take(r.cat, at+"."+part+key(k), &member{shape: plainString.shape, pointer: true}, v)
+			w.take(r.cat, at+"."+part+key(k), keptString, v)
 		}
 	}
 }

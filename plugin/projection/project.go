@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"unicode/utf8"
 )
 
 // Limits of one object. The API server's own limit is 3 MiB of JSON; a
@@ -15,38 +16,41 @@ const (
 
 // Project returns the projection of an object: decoded JSON whose numbers are
 // json.Number. The error is a *MalformedError.
-func Project(obj map[string]any) (p *Projection, err error) {
-	if fault := tooDeep(obj); fault != nil {
-		return nil, &MalformedError{[]Fault{*fault}}
+func Project(obj map[string]any) (*Projection, error) {
+	if depth(obj, 0) > maxDepth {
+		return nil, &MalformedError{[]Fault{{"", fmt.Sprintf("nested more than %d deep", maxDepth)}}}
 	}
 	w := &walker{leaves: make([]Leaf, 0, 16)}
-	k := lookup(obj)
-	p = &Projection{valid: true}
-	if k != nil {
+	p := &Projection{valid: true}
+	if k := lookup(obj); k != nil {
 		p.applies = k.applies
 		w.kind(k, obj)
+	} else if w.structural(obj) {
+		p.applies = podCategories
 	}
 	return w.finish(p)
 }
 
 func lookup(obj map[string]any) *kindSpec {
+	group, kind := groupKind(obj)
+	return kindIndex[kindKey{group, kind}]
+}
+
+func groupKind(obj map[string]any) (group, kind string) {
 	version, _ := obj["apiVersion"].(string)
-	kind, _ := obj["kind"].(string)
-	group := ""
+	kind, _ = obj["kind"].(string)
 	if i := strings.IndexByte(version, '/'); i >= 0 {
 		group = version[:i]
 	}
-	return kindIndex[CanonicalGroup(group, kind)+"/"+kind]
+	return CanonicalGroup(group, kind), kind
 }
 
 func (w *walker) kind(k *kindSpec, obj map[string]any) {
 	if k.pod != nil {
-		if spec := w.object(obj, k.pod.spec); spec != nil {
-			w.podSpec(k.pod.spec, spec, k.pod.meta, w.object(obj, k.pod.meta), k.pod.isPod, false)
-		}
+		w.builtinPod(k.pod, obj)
 	}
-	for _, r := range k.rows {
-		w.kindRow(obj, r)
+	if len(k.rows) > 0 {
+		w.kindRows(k.rows, obj)
 	}
 	if k.fn != nil {
 		k.fn(w, obj)
@@ -68,6 +72,11 @@ func (w *walker) finish(p *Projection) (*Projection, error) {
 			w.fault(w.leaves[i].Path, "stands twice")
 		}
 	}
+	for i := range w.leaves {
+		if !utf8.ValidString(w.leaves[i].Path) {
+			w.fault(w.leaves[i].Path, "invalid UTF-8")
+		}
+	}
 	if len(w.faults) > 0 {
 		sort.Slice(w.faults, func(i, j int) bool {
 			if w.faults[i].Path != w.faults[j].Path {
@@ -81,14 +90,8 @@ func (w *walker) finish(p *Projection) (*Projection, error) {
 	return p, nil
 }
 
-// tooDeep guards the walks below, which recurse.
-func tooDeep(v any) *Fault {
-	if depth(v, 0) > maxDepth {
-		return &Fault{"", fmt.Sprintf("nested more than %d deep", maxDepth)}
-	}
-	return nil
-}
-
+// depth guards the walks, which recurse: how deep v is nested, counting no
+// further than just past maxDepth.
 func depth(v any, n int) int {
 	if n > maxDepth {
 		return n

@@ -44,6 +44,7 @@ type shape struct {
 	name   string // of a struct: "core/v1.Probe"
 	fields map[string]*member
 	elem   *shape   // of a map or list
+	item   *member  // of a map or list: an element, whose zero value is a value
 	keys   []string // merge keys of a list
 	set    bool     // a list whose order and duplicates mean nothing
 }
@@ -86,7 +87,7 @@ func compileShapes() map[string]*shape {
 		for _, f := range fields {
 			sh := shapeOf(out, f.typ)
 			if sh.kind == listShape {
-				sh = &shape{kind: listShape, elem: sh.elem, keys: f.keys,
+				sh = &shape{kind: listShape, elem: sh.elem, item: sh.item, keys: f.keys,
 					set: f.list == "set" || sets[name+"."+f.name]}
 				if sh.set {
 					sh.keys = nil
@@ -116,13 +117,24 @@ func shapeOf(all map[string]*shape, typ string) *shape {
 		return &shape{kind: anyShape}
 	}
 	if t, ok := strings.CutPrefix(typ, "[]"); ok {
-		return &shape{kind: listShape, elem: shapeOf(all, t)}
+		return collection(listShape, shapeOf(all, t))
 	}
 	if t, ok := strings.CutPrefix(typ, "map[string]"); ok {
-		return &shape{kind: mapShape, elem: shapeOf(all, t)}
+		return collection(mapShape, shapeOf(all, t))
 	}
 	if s := all[typ]; s != nil {
 		return s
 	}
 	return &shape{kind: anyShape}
 }
+
+func collection(kind shapeKind, elem *shape) *shape {
+	return &shape{kind: kind, elem: elem, item: &member{shape: elem, pointer: true}}
+}
+
+// plainString is a string field; keptString one whose empty value counts, as
+// the values of labels and annotations do.
+var (
+	plainString = &member{shape: &shape{kind: stringShape}}
+	keptString  = &member{shape: plainString.shape, pointer: true}
+)

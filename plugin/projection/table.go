@@ -69,7 +69,6 @@ var podRows = []row{
 	{path: "activeDeadlineSeconds", not: "bounds how long a pod runs"},
 	{path: "affinity", not: "placement among nodes that the pod may use anyway"},
 	{path: "enableServiceLinks", not: "adds environment variables that name Services"},
-	{path: "evictionRequestInterceptors", not: "who is asked before an eviction: availability"},
 	{path: "evictionResponders", not: "who is asked before an eviction: availability"},
 	{path: "hostname", not: "the pod's own name"},
 	{path: "hostnameOverride", not: "the pod's own name"},
@@ -91,7 +90,7 @@ var podRows = []row{
 
 // containerRows are the fields of a container.
 var containerRows = []row{
-	{path: "name", not: "the merge key"},
+	{path: "name", fn: "name", doc: "the merge key, in every path"},
 	{path: "image", cat: Image, doc: "as written"},
 
 	{path: "env", fn: "env", doc: "`secretKeyRef` is `secret`; a variable that changes which program runs, or is used in a subPathExpr, is `command`"},
@@ -100,7 +99,7 @@ var containerRows = []row{
 	{path: "ports", cat: Network, fn: "ports", doc: "`hostPort` (not under hostNetwork) and `hostIP`"},
 
 	{path: "securityContext", cat: Privilege, harmless: harmlessSecurity, dropEmpty: true, doc: "whole"},
-	{path: "volumeDevices", cat: Privilege, doc: "by devicePath"},
+	{path: "volumeDevices", cat: Privilege, fn: "volumeDevices", doc: "by devicePath; binds the repository in the volume's category too"},
 	{path: "resources", cat: Privilege, fn: "resources", doc: "only `claims`"},
 	{path: "targetContainerName", cat: Privilege, doc: "of an ephemeral container: whose processes it sees"},
 
@@ -125,7 +124,7 @@ var containerRows = []row{
 
 // volumeRows are the sources of a volume.
 var volumeRows = []row{
-	{path: "name", not: "the merge key"},
+	{path: "name", fn: "name", doc: "the merge key, in every path"},
 	{path: "secret", cat: Secret, fn: "secretVolume", doc: "secretName and items (key, path, in order)"},
 	{path: "projected", fn: "projectedVolume", doc: "sources: secret is `secret`; serviceAccountToken, podCertificate, clusterTrustBundle are `identity`; configMap and downwardAPI as for such volumes"},
 	{path: "configMap", cat: Command, fn: "textVolume", doc: "only with an executable mode, or mounted where programs are found or configured"},
@@ -204,6 +203,25 @@ func indexRows(rows []row, typ string) map[string]entry {
 		out[name] = entry{&rows[i], m}
 	}
 	return out
+}
+
+// looseRow walks a row in an object that no API type binds. A value of another
+// form than the row's is one leaf as it stands, instead of a fault.
+func (w *walker) looseRow(e entry, path string, v any, walk func()) {
+	leaves, faults := len(w.leaves), len(w.faults)
+	walk()
+	if len(w.faults) == faults {
+		return
+	}
+	w.leaves, w.faults = w.leaves[:leaves], w.faults[:faults]
+	w.take(e.category(), path, anyMember, v)
+}
+
+func (e entry) category() Category {
+	if e.row.cat == "" {
+		return Privilege
+	}
+	return e.row.cat
 }
 
 // takeRow adds the leaves of a row that needs no function of its own.

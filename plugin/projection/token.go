@@ -27,7 +27,7 @@ func (p *pod) injectedToken(name string, tree map[string]any) bool {
 		return false
 	}
 	for _, c := range p.containers {
-		for _, m := range c.mount {
+		for _, m := range c.mounts {
 			if m.volume == name && (m.path != tokenPath || m.tree["readOnly"] != true || !keysWithin(m.tree, "name", "mountPath", "readOnly")) {
 				return false
 			}

@@ -1,28 +1,24 @@
 package projection
 
-import (
-	"encoding/json"
-	"strconv"
-)
+import "strconv"
 
 // volume is what a volume of the pod gives to the containers that mount it.
 type volume struct {
-	cats      []Category // gated categories of its source; its mounts belong to them
-	privilege bool       // hostPath or image: propagation counts too
-	text      bool       // a ConfigMap or downwardAPI volume: counts only when it can be run
-	all       bool       // of a text volume: its files are executable, every mount counts
+	cats []Category // gated categories of its source; its mounts belong to them
+	text bool       // a ConfigMap or downwardAPI volume: counts only when it can be run
+	all  bool       // of a text volume: its files are executable, every mount counts
 }
 
 // readVolumes adds the leaves of the volumes' sources and remembers how their
 // mounts count.
 func (w *walker) readVolumes(p *pod) {
-	p.volumes = map[string]*volume{}
 	v := p.spec["volumes"]
 	if v == nil {
 		return
 	}
+	p.volumes = map[string]*volume{}
 	items, ok := v.([]any)
-	at := p.path + ".volumes"
+	at := p.at("volumes")
 	if !ok {
 		w.wrongType(at, "a list", v)
 		return
@@ -61,7 +57,7 @@ func (w *walker) source(p *pod, vol *volume, name, at, k string, src any) {
 		vol.gate(Secret)
 		return
 	}
-	if e.row.not != "" {
+	if e.row.not != "" || e.row.fn == "name" {
 		return
 	}
 	before := len(w.leaves)
@@ -70,10 +66,10 @@ func (w *walker) source(p *pod, vol *volume, name, at, k string, src any) {
 	case "":
 		w.takeRow(e, at, src)
 		vol.gate(e.row.cat)
-		vol.privilege = vol.privilege || e.row.cat == Privilege
 		return
 	case "textVolume":
-		w.textVolume(p, vol, name, at, e.member, src)
+		obj, _ := src.(map[string]any)
+		w.textVolume(p, vol, name, at, e.member, src, obj["defaultMode"])
 		return
 	}
 	obj, ok := src.(map[string]any)
@@ -85,13 +81,15 @@ func (w *walker) source(p *pod, vol *volume, name, at, k string, src any) {
 	case "secretVolume":
 		w.take(Secret, at+".secretName", plainString, obj["secretName"])
 		w.items(Secret, at, obj["items"])
+		w.unknown(Secret, at, e.member.shape, obj)
 		vol.gate(Secret)
 	case "projectedVolume":
-		w.projected(p, vol, name, at, obj)
+		w.projected(p, vol, name, at, e.member.shape, obj)
 	case "ephemeralVolume":
-		tmpl, _ := obj["volumeClaimTemplate"].(map[string]any)
-		spec, _ := tmpl["spec"].(map[string]any)
-		w.claim(at+".volumeClaimTemplate.spec", spec)
+		tmpl := w.member(at, obj, "volumeClaimTemplate")
+		w.unknown(Secret, at+".volumeClaimTemplate", claimTemplateShape, omit(tmpl, "metadata"))
+		w.claim(at+".volumeClaimTemplate.spec", w.member(at+".volumeClaimTemplate", tmpl, "spec"))
+		w.unknown(Secret, at, e.member.shape, obj)
 		if len(w.leaves) > before {
 			vol.gate(Secret)
 		}
@@ -100,8 +98,8 @@ func (w *walker) source(p *pod, vol *volume, name, at, k string, src any) {
 		if ref, ok := obj["reference"].(string); ok {
 			w.add(Privilege, at+".reference#repository", Repository(ref))
 		}
+		w.unknown(Privilege, at, e.member.shape, obj)
 		vol.gate(Privilege)
-		vol.privilege = true
 	}
 }
 
@@ -113,6 +111,8 @@ func (v *volume) gate(c Category) {
 	}
 	v.cats = append(v.cats, c)
 }
+
+var keyToPath = shapes["core/v1.KeyToPath"]
 
 // items adds the key and path of each projected file, in order.
 func (w *walker) items(c Category, at string, v any) {
@@ -131,10 +131,17 @@ func (w *walker) items(c Category, at string, v any) {
 			w.wrongType(index(at+".items", i), "an object", x)
 			continue
 		}
-		n := map[string]any{}
-		for _, k := range []string{"key", "path"} {
-			if s, keep := w.normal(index(at+".items", i)+"."+k, plainString, item[k]); keep {
-				n[k] = s
+		n := make(map[string]any, len(item))
+		for k, y := range item {
+			f := keyToPath.fields[k]
+			switch {
+			case k == "mode": // whether the file can be run is .executable
+				continue
+			case f == nil:
+				f = anyMember
+			}
+			if z, keep := w.normal(index(at+".items", i)+"."+fieldName(k), f, y); keep {
+				n[k] = z
 			}
 		}
 		out = append(out, n)
@@ -149,7 +156,8 @@ var identitySources = []string{"serviceAccountToken", "podCertificate", "cluster
 
 // projected adds the gated sources of a projected volume. The position counts
 // among the sources of one kind.
-func (w *walker) projected(p *pod, vol *volume, name, at string, obj map[string]any) {
+func (w *walker) projected(p *pod, vol *volume, name, at string, s *shape, obj map[string]any) {
+	w.unknown(Secret, at, s, obj)
 	sources, ok := obj["sources"].([]any)
 	if !ok && obj["sources"] != nil {
 		w.wrongType(at+".sources", "a list", obj["sources"])
@@ -174,18 +182,17 @@ func (w *walker) projected(p *pod, vol *volume, name, at string, obj map[string]
 				w.take(Identity, pos, fields[k], v)
 				vol.gate(Identity)
 			case k == "secret":
-				ref, _ := v.(map[string]any)
+				ref, ok := v.(map[string]any)
+				if !ok {
+					w.wrongType(pos, "an object", v)
+					continue
+				}
 				w.take(Secret, pos+".name", plainString, ref["name"])
 				w.items(Secret, pos, ref["items"])
+				w.unknown(Secret, pos, fields[k].shape, ref)
 				vol.gate(Secret)
 			case k == "configMap" || k == "downwardAPI":
-				mode := map[string]any{"defaultMode": obj["defaultMode"]}
-				if m, ok := v.(map[string]any); ok {
-					for n, y := range m {
-						mode[n] = y
-					}
-				}
-				w.textVolume(p, vol, name, pos, fields[k], mode)
+				w.textVolume(p, vol, name, pos, fields[k], v, obj["defaultMode"])
 			default:
 				w.take(Secret, pos, anyMember, v)
 				vol.gate(Secret)
@@ -198,16 +205,17 @@ func (w *walker) projected(p *pod, vol *volume, name, at string, obj map[string]
 // when its files can be run: an executable mode, or a mount where programs
 // are found or configured. The contents are not gated, so where they can
 // become a program, that they are there must be.
-func (w *walker) textVolume(p *pod, vol *volume, name, at string, m *member, v any) {
+// mode is the default mode of its files; a source's own is a volume's.
+func (w *walker) textVolume(p *pod, vol *volume, name, at string, m *member, v, mode any) {
 	obj, ok := v.(map[string]any)
 	if !ok {
 		w.wrongType(at, "an object", v)
 		return
 	}
-	executable := hasExecutableMode(obj)
+	executable := executableMode(mode) || executableItem(obj["items"])
 	mounted := false
 	for _, c := range p.containers {
-		for _, mt := range c.mount {
+		for _, mt := range c.mounts {
 			mounted = mounted || mt.volume == name && programPath(mt.path)
 		}
 	}
@@ -217,6 +225,7 @@ func (w *walker) textVolume(p *pod, vol *volume, name, at string, m *member, v a
 		return
 	}
 	w.take(Command, at+".name", plainString, obj["name"])
+	w.unknown(Command, at, m.shape, obj)
 	if executable {
 		w.add(Command, at+".executable", true)
 	}
@@ -227,11 +236,8 @@ func (w *walker) textVolume(p *pod, vol *volume, name, at string, m *member, v a
 	w.take(Command, at+".items", m.shape.fields["items"], obj["items"]) // downwardAPI: what each file holds
 }
 
-func hasExecutableMode(obj map[string]any) bool {
-	if executableMode(obj["defaultMode"]) {
-		return true
-	}
-	items, _ := obj["items"].([]any)
+func executableItem(v any) bool {
+	items, _ := v.([]any)
 	for _, x := range items {
 		if item, ok := x.(map[string]any); ok && executableMode(item["mode"]) {
 			return true
@@ -246,79 +252,10 @@ func executableMode(v any) bool {
 	if v == nil {
 		return false
 	}
-	n, ok := v.(json.Number)
+	n, ok := integer(v)
 	if !ok {
 		return true
 	}
 	mode, err := strconv.ParseInt(n.String(), 10, 64)
 	return err != nil || mode&0o111 != 0
-}
-
-// claim adds what decides whose data a PersistentVolumeClaim gets. dataSource
-// and dataSourceRef default to each other: only the latter is a leaf unless
-// they differ.
-func (w *walker) claim(at string, spec map[string]any) {
-	fields := shapes["core/v1.PersistentVolumeClaimSpec"].fields
-	w.take(Secret, at+".volumeName", fields["volumeName"], spec["volumeName"])
-	w.take(Secret, at+".selector", fields["selector"], spec["selector"])
-	ref := spec["dataSourceRef"]
-	if ref == nil {
-		ref = spec["dataSource"]
-	}
-	w.take(Secret, at+".dataSourceRef", fields["dataSourceRef"], ref)
-	if spec["dataSource"] != nil && spec["dataSourceRef"] != nil && !sameSource(spec["dataSource"], spec["dataSourceRef"]) {
-		w.take(Secret, at+".dataSource", fields["dataSource"], spec["dataSource"])
-	}
-}
-
-func sameSource(a, b any) bool {
-	x, ok1 := a.(map[string]any)
-	y, ok2 := b.(map[string]any)
-	if !ok1 || !ok2 {
-		return false
-	}
-	for _, k := range []string{"apiGroup", "kind", "name"} {
-		s, _ := x[k].(string)
-		t, _ := y[k].(string)
-		if s != t {
-			return false
-		}
-	}
-	return y["namespace"] == nil
-}
-
-// mountFields are what counts of a mount, and for privilege what else does.
-var (
-	mountFields          = []string{"name", "readOnly", "recursiveReadOnly", "subPath", "subPathExpr"}
-	privilegeMountFields = append([]string{"bindMountOptions", "mountPropagation"}, mountFields...)
-)
-
-// mounts adds which gated volumes a container mounts, and where.
-func (w *walker) mounts(p *pod, c *container) {
-	fields := shapes["core/v1.VolumeMount"].fields
-	for _, m := range c.mount {
-		vol := p.volumes[m.volume]
-		if vol == nil {
-			continue
-		}
-		at := c.path + ".volumeMounts" + key(m.path)
-		cats := vol.cats
-		if vol.text && (vol.all || programPath(m.path)) {
-			cats = append(cats[:len(cats):len(cats)], Command)
-		}
-		for _, cat := range cats {
-			names := mountFields
-			if cat == Privilege {
-				names = privilegeMountFields
-			}
-			for _, f := range names {
-				w.take(cat, at+"."+f, fields[f], m.tree[f])
-			}
-			for f, v := range m.tree { // newer than the table
-				if fields[f] == nil {
-					w.take(cat, at+"."+fieldName(f), anyMember, v)
-				}
-			}
-		}
-	}
 }

@@ -12,10 +12,10 @@ type walker struct {
 	leaves []Leaf
 	faults []Fault
 
-	owner   *container // whose leaves are being collected; nil: the pod's
-	podBits uint16     // categories with a leaf of the pod itself
-	safe    func(rel string, v any) bool
-	base    string // path that safe's rel starts behind
+	loose bool    // inside an object found structurally, which no API type binds
+	bits  *uint16 // collects the bound categories of the container or pod at hand
+	safe  func(rel string, v any) bool
+	base  string // path that safe's rel starts behind
 }
 
 func (w *walker) fault(path, format string, args ...any) {
@@ -28,10 +28,8 @@ func (w *walker) add(c Category, path string, v any) {
 		l.harmless = w.safe(strings.TrimPrefix(path, w.base), v)
 	}
 	w.leaves = append(w.leaves, l)
-	if w.owner != nil {
-		w.owner.bits |= bit(c)
-	} else {
-		w.podBits |= bit(c)
+	if w.bits != nil {
+		*w.bits |= bit(c)
 	}
 }
 
@@ -51,7 +49,7 @@ func (w *walker) take(c Category, path string, m *member, v any) {
 			return
 		}
 		for k, x := range obj {
-			w.take(c, path+key(k), &member{shape: m.shape.elem}, x)
+			w.take(c, path+key(k), m.shape.item, x)
 		}
 	case listShape:
 		w.takeList(c, path, m, v)
@@ -123,24 +121,41 @@ func (w *walker) takeList(c Category, path string, m *member, v any) {
 	}
 }
 
+// unknown adds the members of a gated struct that the API types do not know:
+// a field newer than the table is never lost. In what was found structurally
+// such members mean nothing.
+func (w *walker) unknown(c Category, path string, s *shape, obj map[string]any) {
+	if w.loose {
+		return
+	}
+	for k, v := range obj {
+		if s.fields[k] == nil {
+			w.take(c, path+"."+fieldName(k), anyMember, v)
+		}
+	}
+}
+
 // itemKey returns "[name]" or "[80/TCP]": the merge keys of a list item.
 func (w *walker) itemKey(path string, i int, s *shape, item map[string]any) (string, bool) {
 	parts := make([]string, 0, 2)
 	for _, k := range s.keys {
-		v, present := item[k]
-		f := s.elem.fields[k]
-		if (!present || v == nil) && f != nil && f.def != nil {
+		v, f := item[k], s.elem.fields[k]
+		if v == nil && f.def != nil {
 			v = f.def
 		}
-		switch t := v.(type) {
-		case string:
-			parts = append(parts, t)
-		case json.Number:
-			parts = append(parts, t.String())
-		default:
-			w.fault(index(path, i), "list item without %q", k)
+		part, ok := "", false
+		if f.shape.kind == intShape {
+			var n json.Number
+			n, ok = integer(v)
+			part = string(n)
+		} else {
+			part, ok = v.(string)
+		}
+		if !ok {
+			w.fault(index(path, i), "list item whose %q is %s", k, kindOf(v))
 			return "", false
 		}
+		parts = append(parts, part)
 	}
 	return key(strings.Join(parts, "/")), true
 }

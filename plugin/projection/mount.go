@@ -1,0 +1,56 @@
+package projection
+
+// mountFields are what counts of a mount, and for privilege what else does.
+var (
+	mountFields          = []string{"name", "readOnly", "recursiveReadOnly", "subPath", "subPathExpr"}
+	privilegeMountFields = append([]string{"bindMountOptions", "mountPropagation"}, mountFields...)
+	mountShape           = shapes["core/v1.VolumeMount"]
+)
+
+// volumeMounts adds which gated volumes a container mounts, and where.
+func (w *walker) volumeMounts(c *container, at string, v any) {
+	if c.oddMounts {
+		w.take(Privilege, at, anyMember, v)
+		return
+	}
+	for _, m := range c.mounts {
+		vol := c.volume(m.volume)
+		if vol == nil {
+			continue
+		}
+		for _, cat := range vol.cats {
+			w.mount(cat, at+key(m.path), m)
+		}
+		if vol.text && (vol.all || programPath(m.path)) {
+			w.mount(Command, at+key(m.path), m)
+		}
+	}
+}
+
+func (w *walker) mount(cat Category, at string, m mount) {
+	names := mountFields
+	if cat == Privilege {
+		names = privilegeMountFields
+	}
+	for _, f := range names {
+		if v := m.tree[f]; v != nil {
+			w.take(cat, at+"."+f, mountShape.fields[f], v)
+		}
+	}
+	w.unknown(cat, at, mountShape, m.tree)
+}
+
+// devices: a container that gets a volume as a block device has its data as
+// much as one that mounts it.
+func (w *walker) devices(c *container, v any) {
+	items, _ := v.([]any)
+	for _, x := range items {
+		item, _ := x.(map[string]any)
+		name, _ := item["name"].(string)
+		if vol := c.volume(name); vol != nil {
+			for _, cat := range vol.cats {
+				c.bits |= bit(cat)
+			}
+		}
+	}
+}
