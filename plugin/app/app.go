@@ -131,8 +131,9 @@ func (s Settings) prepare(ctx context.Context, l *lock.Lock, o *Object) {
 	}
 	changes, err := pin.Object(ctx, o.Tree, s.resolver(l), s.mayStay(l))
 	if err != nil {
-		reason, text := pinProblem(err)
+		reason, text, fix := pinProblem(err)
 		problem(reason, "%s", text)
+		o.Problem.Fix = fix
 		return
 	}
 	o.Pinned = changes
@@ -198,28 +199,42 @@ func forced(o *Object) string {
 }
 
 // pinProblem says why an object's images could not be pinned. One code serves
-// all of them: the gravest.
-func pinProblem(err error) (gate.Reason, string) {
+// all of them: a registry's answer, if that is what is missing.
+func pinProblem(err error) (reason gate.Reason, text, fix string) {
 	var failures pin.Failures
 	if !errors.As(err, &failures) {
-		return gate.ImageUnresolvable, err.Error()
+		return gate.ImageUnresolvable, err.Error(), ""
 	}
-	reason := gate.ImageNotPinned
+	reason = gate.ImageNotPinned
 	var parts []string
 	for _, f := range failures {
-		if !errors.Is(f.Err, pin.ErrNotLocked) && !errors.Is(f.Err, pin.ErrNotReference) {
-			reason = gate.ImageUnresolvable
-		}
-		what := f.Err.Error()
-		if errors.Is(f.Err, pin.ErrNotLocked) {
+		what := "cannot be pinned: " + f.Err.Error()
+		switch {
+		case errors.Is(f.Err, pin.ErrNotLocked):
 			what = "has no digest and no pin in the lock"
-		} else {
-			what = "cannot be pinned: " + what
+		case Unanswered(f.Err):
+			reason = gate.ImageUnresolvable
+		default:
+			fix = "write an image reference; a placeholder that something else fills in goes under images.allowUnpinned in policy"
 		}
 		parts = append(parts, fmt.Sprintf("%s is %s, which %s", gate.ShortPath(f.Path), f.Image, what))
+	}
+	if reason == gate.ImageUnresolvable {
+		fix = ""
 	}
 	if len(parts) > 3 {
 		parts = append(parts[:3], fmt.Sprintf("and %d more", len(parts)-3))
 	}
-	return reason, strings.Join(parts, ", ")
+	return reason, strings.Join(parts, ", "), fix
+}
+
+// Unanswered reports whether an error of a pin.Resolver is a registry's, and
+// not the reference's own fault.
+func Unanswered(err error) bool {
+	for _, class := range []error{pin.ErrNotFound, pin.ErrUnauthorized, pin.ErrRateLimited, pin.ErrUnavailable, pin.ErrBadAnswer, context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, class) {
+			return true
+		}
+	}
+	return false
 }

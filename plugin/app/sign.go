@@ -74,6 +74,9 @@ func (b *Build) Drafts(s Signing, e policy.Effective) ([]Draft, error) {
 }
 
 func (b *Build) entry(s Signing, o *Object) (lock.Entry, bool) {
+	if b.Lock == nil {
+		return lock.Entry{}, false
+	}
 	for _, x := range b.Lock.Receipts(s.Environment, o.Subject) {
 		if x.Issuer == s.Issuer && !x.Previous {
 			return x, true

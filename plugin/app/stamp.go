@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/syncgate/syncgate/plugin/lock"
+	"github.com/syncgate/syncgate/plugin/policy"
 )
 
 // stamp puts the receipts of the lock on the object, behind those that it has
@@ -27,16 +28,21 @@ func (s Settings) stamp(l *lock.Lock, o *Object) error {
 			}
 		}
 	}
-	o.Receipts = have
-	if len(have) == 0 {
+	return o.Stamp(s.Effective, have...)
+}
+
+// Stamp sets the receipts of an object, in this order.
+func (o *Object) Stamp(e policy.Effective, receipts ...string) error {
+	o.Receipts = receipts
+	if len(receipts) == 0 {
 		return nil
 	}
-	value := strings.Join(have, " ")
-	if err := annotate(o.Tree, s.Effective.Annotation, value, "metadata"); err != nil {
+	value := strings.Join(receipts, " ")
+	if err := annotate(o.Tree, e.Annotation, value, "metadata"); err != nil {
 		return err
 	}
 	if o.Subject.Group == "batch" && o.Subject.Kind == "CronJob" {
-		return annotate(o.Tree, s.Effective.Annotation, value, "spec", "jobTemplate", "metadata")
+		return annotate(o.Tree, e.Annotation, value, "spec", "jobTemplate", "metadata")
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -145,10 +144,10 @@ func references(b *app.Build, e policy.Effective) ([]reference, []gate.Item) {
 }
 
 func unresolved(err error) gate.Reason {
-	if errors.Is(err, pin.ErrNotReference) {
-		return gate.ImageNotPinned
+	if app.Unanswered(err) {
+		return gate.ImageUnresolvable
 	}
-	return gate.ImageUnresolvable
+	return gate.ImageNotPinned
 }
 
 func pinFix(items []gate.Item) string {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/syncgate/syncgate/plugin/app"
 	"github.com/syncgate/syncgate/plugin/gate"
-	"github.com/syncgate/syncgate/plugin/internal/manifest"
 	"github.com/syncgate/syncgate/plugin/pin"
 	"github.com/syncgate/syncgate/plugin/policy"
 	"github.com/syncgate/syncgate/plugin/registry"
@@ -103,15 +102,8 @@ func (t *target) settings(c *cobra.Command, e policy.Effective) (app.Settings, e
 	if len(data) > maxStream {
 		return s, app.Refuse(gate.RenderFailed, "standard input holds more than %d MiB", maxStream>>20)
 	}
-	objects, err := manifest.Parse(data, "stdin")
-	if err != nil {
-		return s, app.Refuse(gate.RenderFailed, "%v", err)
-	}
-	s.Stream = objects
-	if s.Stream == nil {
-		s.Stream = []manifest.Object{}
-	}
-	return s, nil
+	s.Stream, err = app.ReadStream(data, "stdin")
+	return s, err
 }
 
 func newRegistry(e policy.Effective) (pin.Resolver, error) {

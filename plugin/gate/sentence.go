@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"sort"
 	"strconv"
@@ -21,6 +22,7 @@ type Item struct {
 	Subject string // "Deployment shop/web"; empty for the render as a whole
 	Reason  Reason
 	Text    string
+	Fix     string // the next step, if this item knows a better one than its reason
 }
 
 // Sentence is the whole message of a verdict: what a person reads as the sync
@@ -83,8 +85,8 @@ func (s Sentence) String() string {
 		head += fmt.Sprintf(" %d of %d gated objects:", objects, s.Gated)
 	}
 	tail := ""
-	if s.Fix != "" {
-		tail = "; Fix: " + clip(ASCII(s.Fix), 400)
+	if fix := cmp.Or(items[0].Fix, s.Fix); fix != "" {
+		tail = "; Fix: " + clip(ASCII(fix), 400)
 	}
 	parts := make([]string, 0, maxItems)
 	room := MaxSentence - len(head) - len(tail) - len("; and 1000000 more")

@@ -53,21 +53,21 @@ func TestSentence(t *testing.T) {
 		want     string // "": only the form is checked
 		exit     int
 	}{
-		{"one object", gate.Sentence{Gated: 3, Fix: "sign it", Items: []gate.Item{{"Deployment shop/web", gate.ReceiptMissing, "no receipt for image"}}},
+		{"one object", gate.Sentence{Gated: 3, Fix: "sign it", Items: []gate.Item{{Subject: "Deployment shop/web", Reason: gate.ReceiptMissing, Text: "no receipt for image"}}},
 			"SYNC REFUSED [ReceiptMissing] 1 of 3 gated objects: Deployment shop/web: no receipt for image; Fix: sign it", 10},
 		{"another code is named in its item", gate.Sentence{Gated: 2, Items: []gate.Item{
-			{"Service shop/web", gate.ReceiptExpired, "too late"}, {"Deployment shop/web", gate.ReceiptMissing, "none"}}},
+			{Subject: "Service shop/web", Reason: gate.ReceiptExpired, Text: "too late"}, {Subject: "Deployment shop/web", Reason: gate.ReceiptMissing, Text: "none"}}},
 			"SYNC REFUSED [ReceiptMissing] 2 of 2 gated objects: (1) Deployment shop/web: none; (2) [ReceiptExpired] Service shop/web: too late", 10},
-		{"warn", gate.Sentence{Warn: true, Gated: 1, Items: []gate.Item{{"Role x", gate.ReceiptMissing, "none"}}},
+		{"warn", gate.Sentence{Warn: true, Gated: 1, Items: []gate.Item{{Subject: "Role x", Reason: gate.ReceiptMissing, Text: "none"}}},
 			"SYNC WOULD BE REFUSED [ReceiptMissing] 1 of 1 gated objects: Role x: none", 10},
-		{"render", gate.Sentence{Items: []gate.Item{{"", gate.RenderFailed, "kustomize: no such file"}}}, "RENDER FAILED [RenderFailed] kustomize: no such file", 20},
-		{"gate", gate.Sentence{Items: []gate.Item{{"", gate.PolicyInvalid, "line 3"}}}, "GATE ERROR [PolicyInvalid] line 3", 30},
-		{"the gravest class wins", gate.Sentence{Items: []gate.Item{{"Role x", gate.ReceiptMissing, "none"}, {"", gate.KeysUnavailable, "no keys"}}}, "", 30},
-		{"an unknown code is a gate error", gate.Sentence{Items: []gate.Item{{"Role x", gate.Reason("Surprise"), "?"}}}, "", 30},
+		{"render", gate.Sentence{Items: []gate.Item{{Subject: "", Reason: gate.RenderFailed, Text: "kustomize: no such file"}}}, "RENDER FAILED [RenderFailed] kustomize: no such file", 20},
+		{"gate", gate.Sentence{Items: []gate.Item{{Subject: "", Reason: gate.PolicyInvalid, Text: "line 3"}}}, "GATE ERROR [PolicyInvalid] line 3", 30},
+		{"the gravest class wins", gate.Sentence{Items: []gate.Item{{Subject: "Role x", Reason: gate.ReceiptMissing, Text: "none"}, {Subject: "", Reason: gate.KeysUnavailable, Text: "no keys"}}}, "", 30},
+		{"an unknown code is a gate error", gate.Sentence{Items: []gate.Item{{Subject: "Role x", Reason: gate.Reason("Surprise"), Text: "?"}}}, "", 30},
 		{"nothing at all", gate.Sentence{}, "GATE ERROR [PolicyInvalid] nothing was evaluated", 30},
 		{"a hundred objects", gate.Sentence{Gated: 100, Fix: "f", Items: many(100, 20)}, "", 10},
 		{"long texts", gate.Sentence{Gated: 9, Fix: strings.Repeat("f", 3000), Items: many(9, 5000)}, "", 10},
-		{"newlines and other scripts", gate.Sentence{Items: []gate.Item{{"Role a\nb", gate.ReceiptMissing, "caf\u00e9\x00\xff\x1b[31m"}}}, "", 10},
+		{"newlines and other scripts", gate.Sentence{Items: []gate.Item{{Subject: "Role a\nb", Reason: gate.ReceiptMissing, Text: "caf\u00e9\x00\xff\x1b[31m"}}}, "", 10},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
