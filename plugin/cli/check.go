@@ -24,8 +24,8 @@ why it may or may not run. It ends with the same exit status as generate: 0, 10
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			t.arg(args)
-			if output != "text" && output != "json" {
-				return usage(c, "unknown output %q: want text or json", output)
+			if err := checkOutput(c, output, "text", "json"); err != nil {
+				return err
 			}
 			e, err := t.effective(c, true)
 			if err != nil {

@@ -34,6 +34,9 @@ for each gated object which receipts there are and what is wrong with each.`,
 			if compact, ok := receiptArgument(t.dir); ok {
 				return explainReceipt(c.OutOrStdout(), compact)
 			}
+			if st, err := os.Stat(t.dir); t.dir != "-" && (err != nil || !st.IsDir()) {
+				return usage(c, "%q is not a directory, a receipt or a reason code", t.dir)
+			}
 			return explainObjects(c, &t)
 		},
 	}
@@ -48,10 +51,10 @@ func receiptArgument(arg string) (string, bool) {
 		return arg, true
 	}
 	st, err := os.Stat(arg)
-	if err != nil || st.IsDir() || st.Size() > 2*receipt.MaxSize {
+	if err != nil || !st.Mode().IsRegular() { // a pipe would wait for a writer
 		return "", false
 	}
-	data, err := os.ReadFile(arg)
+	data, err := readBounded(arg, 2*receipt.MaxSize)
 	if err != nil {
 		return "", false
 	}

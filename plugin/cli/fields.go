@@ -23,6 +23,9 @@ func newFields() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			t.arg(args)
+			if err := checkOutput(c, output, "text", "json"); err != nil {
+				return err
+			}
 			e, err := t.effective(c, false)
 			if err != nil {
 				return err
@@ -45,13 +48,10 @@ func newFields() *cobra.Command {
 					gated = append(gated, o)
 				}
 			}
-			switch output {
-			case "text":
-				return fieldsText(c.OutOrStdout(), gated, len(b.Objects))
-			case "json":
+			if output == "json" {
 				return fieldsJSON(c.OutOrStdout(), gated)
 			}
-			return usage(c, "unknown output %q: want text or json", output)
+			return fieldsText(c.OutOrStdout(), gated, len(b.Objects))
 		},
 	}
 	t.flags(c)

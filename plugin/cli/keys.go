@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"text/tabwriter"
 
@@ -56,6 +57,9 @@ func newKeysNew() *cobra.Command {
 // publicKeys reads a private key's public half, or a key set.
 func publicKeys(path string) ([]receipt.Key, error) {
 	s, err := keys.ReadSigner(path, "")
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil, err
+	}
 	if err == nil {
 		return []receipt.Key{s.Key()}, nil
 	}
@@ -97,6 +101,9 @@ func newKeysShow() *cobra.Command {
 		Short: "Show key IDs, types and thumbprints",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkOutput(c, output, "text", "json"); err != nil {
+				return err
+			}
 			type row struct {
 				KeyID      string `json:"kid"`
 				Type       string `json:"type"`

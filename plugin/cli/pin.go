@@ -89,7 +89,7 @@ func runPin(c *cobra.Command, t *target, check, update bool) error {
 		}
 	}
 	if len(items) > 0 {
-		return &app.Refusal{Sentence: gate.Sentence{Items: items, Fix: pinFix(items)}}
+		return &app.Refusal{Sentence: gate.Sentence{Items: items, Fix: pinFix(items, e)}}
 	}
 	if check {
 		_, err := fmt.Fprintf(c.OutOrStdout(), "%d tags, none moved\n", len(refs))
@@ -131,7 +131,7 @@ func references(b *app.Build, e policy.Effective) ([]reference, []gate.Item) {
 			switch {
 			case err != nil:
 				items = append(items, gate.Item{Subject: o.Subject.Short(), Reason: gate.ImageNotPinned,
-					Text: fmt.Sprintf("%s: %v", gate.ShortPath(path), err)})
+					Text: fmt.Sprintf("%s: %v", gate.ShortPath(path), err), Fix: app.WriteReference})
 			case r.Digest() == "" && !seen[r.Name()+" "+r.LookupTag()]:
 				seen[r.Name()+" "+r.LookupTag()] = true
 				refs = append(refs, reference{r, o.Subject.Short()})
@@ -150,12 +150,13 @@ func unresolved(err error) gate.Reason {
 	return gate.ImageNotPinned
 }
 
-func pinFix(items []gate.Item) string {
-	switch (gate.Sentence{Items: items}).Reason() {
+func pinFix(items []gate.Item, e policy.Effective) string {
+	s := gate.Sentence{Items: items}
+	switch s.Reason() {
 	case gate.ImageTagMoved:
 		return "find out who moved the tag; syncgate pin --update takes the new one, which then needs a receipt"
 	case gate.ImageUnresolvable:
 		return "mend the reference or the access it names, then run syncgate pin again"
 	}
-	return "syncgate pin, commit .syncgate"
+	return app.Fix(s, e)
 }

@@ -19,6 +19,9 @@ func newRender() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			t.arg(args)
+			if err := checkOutput(c, output, "yaml", "json"); err != nil {
+				return err
+			}
 			e, err := t.effective(c, false)
 			if err != nil {
 				return err
@@ -38,13 +41,10 @@ func newRender() *cobra.Command {
 				fmt.Fprintln(c.ErrOrStderr(), "warning: "+w)
 			}
 			var out bytes.Buffer
-			switch output {
-			case "yaml":
-				err = b.EncodeYAML(&out)
-			case "json":
+			if output == "json" {
 				err = b.Encode(&out)
-			default:
-				return usage(c, "unknown output %q: want yaml or json", output)
+			} else {
+				err = b.EncodeYAML(&out)
 			}
 			if err != nil {
 				return app.Refuse(gate.RenderFailed, "encoding manifests: %v", err)

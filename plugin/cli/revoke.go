@@ -126,7 +126,7 @@ func (o *revokeOptions) entries(c *cobra.Command) ([]receipt.Revocation, error) 
 // present reads the list that is to be extended. One that does not verify is
 // never replaced: the entries in it would be lost.
 func (o *revokeOptions) present(signer *receipt.KeySigner) (receipt.RevocationList, error) {
-	data, err := os.ReadFile(o.list)
+	data, err := readBounded(o.list, receipt.MaxRevocationsSize+1)
 	if errors.Is(err, os.ErrNotExist) {
 		return receipt.RevocationList{}, nil
 	}

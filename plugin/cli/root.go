@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/syncgate/syncgate/plugin/app"
+	"github.com/syncgate/syncgate/plugin/gate"
 )
 
 // New returns the root command. Version is what "syncgate version" prints;
@@ -32,7 +33,7 @@ pass freely.`,
 		Version:       version,
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c.CommandPath(), err} })
-	root.AddCommand(newCheck(), newRender(), newFields(), newPin(), newSign(), newKeys(), newRevoke(), newExplain(), newVersion(version))
+	root.AddCommand(newCheck(), newRender(), newFields(), newDiff(), newPin(), newSign(), newKeys(), newRevoke(), newExplain(), newVersion(version))
 	root.AddCommand(more...)
 	return root
 }
@@ -46,6 +47,14 @@ type usageError struct {
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
+// checkOutput refuses a value of --output that the command does not know.
+func checkOutput(c *cobra.Command, got, one, other string) error {
+	if got != one && got != other {
+		return usage(c, "unknown output %q: want %s or %s", got, one, other)
+	}
+	return nil
+}
+
 // usage makes a usageError.
 func usage(c *cobra.Command, format string, args ...any) error {
 	return &usageError{c.CommandPath(), fmt.Errorf(format, args...)}
@@ -57,7 +66,8 @@ func usage(c *cobra.Command, format string, args ...any) error {
 func Execute(root *cobra.Command, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c, err := root.ExecuteContextC(ctx)
+	strict(root)
+	c, err := execute(ctx, root)
 	if err == nil {
 		return 0
 	}
@@ -66,7 +76,7 @@ func Execute(root *cobra.Command, stderr io.Writer) int {
 		fmt.Fprintln(stderr, refusal.Sentence.String())
 		return refusal.Sentence.Class().ExitStatus()
 	}
-	fmt.Fprintf(stderr, "syncgate: %s\n", oneLine(err.Error()))
+	fmt.Fprintf(stderr, "syncgate: %s\n", gate.ASCII(oneLine(err.Error())))
 	var bad *usageError
 	// Cobra's own complaints about commands and arguments have no type.
 	if errors.As(err, &bad) || isCobraUsage(err) {
@@ -74,6 +84,45 @@ func Execute(root *cobra.Command, stderr io.Writer) int {
 		return 2
 	}
 	return 1
+}
+
+// execute is cobra's, but that a panic is an error like any other: a stack
+// trace tells nobody what to do, and its status, 2, is that of a usage error.
+func execute(ctx context.Context, root *cobra.Command) (c *cobra.Command, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c, err = root, fmt.Errorf("met a case that it does not know (%v): please report it", p)
+		}
+	}()
+	return root.ExecuteContextC(ctx)
+}
+
+// strict makes usage errors of what cobra's own commands answer with a help
+// text and status 0.
+func strict(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Run, c.RunE = nil, func(c *cobra.Command, args []string) error {
+				topic, _, err := c.Root().Find(args)
+				if err != nil || topic == nil {
+					return usage(c, "no help on %q: it is not a command", strings.Join(args, " "))
+				}
+				topic.InitDefaultHelpFlag()
+				return topic.Help()
+			}
+		case "completion":
+			var shells []string
+			for _, shell := range c.Commands() {
+				shells = append(shells, shell.Name())
+			}
+			c.RunE = func(c *cobra.Command, _ []string) error {
+				return usage(c, "give one of: %s", strings.Join(shells, ", "))
+			}
+		}
+	}
 }
 
 func isCobraUsage(err error) bool {

@@ -114,4 +114,21 @@ func newRegistry(e policy.Effective) (pin.Resolver, error) {
 	return r, nil
 }
 
+// readBounded reads a file of at most limit bytes.
+func readBounded(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s: more than %d bytes", path, limit)
+	}
+	return data, nil
+}
+
 func now() int64 { return time.Now().Unix() }

@@ -59,6 +59,16 @@ func (r *Rules) categories() []Required {
 // has a leaf in a required category.
 func (r *Rules) Gates(p *projection.Projection) bool { return gated(p, r.categories()) }
 
+// Requires reports whether a category must be covered.
+func (r *Rules) Requires(c projection.Category) bool {
+	for _, q := range r.categories() {
+		if q.Category == c {
+			return true
+		}
+	}
+	return false
+}
+
 // Issuer is one party that signs receipts and what it may sign.
 type Issuer struct {
 	receipt.Issuer                       // name, algorithms, keys
