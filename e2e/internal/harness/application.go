@@ -1,0 +1,163 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Application is one Argo CD Application, seen and driven through the API
+// objects only, as argocd-server would.
+type Application struct {
+	*ArgoCD
+	Name      string
+	Namespace string // destination
+
+	operations int
+}
+
+// CreateApplication makes an Application whose source is a folder of the
+// repository through a plugin, and which syncs by itself and prunes.
+func (a *ArgoCD) CreateApplication(name, repoURL, path, plugin, namespace string) *Application {
+	a.T.Helper()
+	a.Apply(fmt.Appendf(nil, `apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: %s, namespace: %s}
+spec:
+  project: default
+  source: {repoURL: %q, path: %s, targetRevision: main, plugin: {name: %s}}
+  destination: {server: "https://kubernetes.default.svc", namespace: %s}
+  syncPolicy:
+    automated: {prune: true}
+    syncOptions: [CreateNamespace=true]
+`, name, argoNamespace, repoURL, path, plugin, namespace))
+	return &Application{ArgoCD: a, Name: name, Namespace: namespace}
+}
+
+// Status is what a person sees of an Application.
+type Status struct {
+	Sync      string // status.sync.status
+	Revision  string // status.sync.revision
+	Phase     string // status.operationState.phase
+	Operation string // status.operationState.message
+	Synced    string // revision of the last operation
+	Condition string // message of the ComparisonError condition, "" without one
+	Annotated bool   // a requested refresh is still to come
+}
+
+func (s Status) String() string {
+	return fmt.Sprintf("sync.status=%q sync.revision=%q operation=%q %q at %q condition=%q",
+		s.Sync, s.Revision, s.Phase, s.Operation, s.Synced, s.Condition)
+}
+
+// Status reads the Application once.
+func (a *Application) Status() Status {
+	a.T.Helper()
+	u := a.Get(Applications, argoNamespace, a.Name)
+	if u == nil {
+		a.T.Fatalf("application %q is gone", a.Name)
+	}
+	s := Status{
+		Sync:      Field(u, "status", "sync", "status"),
+		Revision:  Field(u, "status", "sync", "revision"),
+		Phase:     Field(u, "status", "operationState", "phase"),
+		Operation: Field(u, "status", "operationState", "message"),
+		Synced:    Field(u, "status", "operationState", "syncResult", "revision"),
+	}
+	_, s.Annotated = u.GetAnnotations()["argocd.argoproj.io/refresh"]
+	conditions, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
+	if err != nil {
+		a.T.Fatal(err)
+	}
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == "ComparisonError" {
+			s.Condition, _ = m["message"].(string)
+		}
+	}
+	return s
+}
+
+// WaitSynced waits until the Application has synced a commit.
+func (a *Application) WaitSynced(revision string) {
+	a.T.Helper()
+	a.Eventually("sync of "+revision, func() (string, bool) {
+		s := a.Status()
+		return s.String(), s.Sync == "Synced" && s.Revision == revision && s.Phase == "Succeeded" && s.Synced == revision && s.Condition == ""
+	})
+}
+
+// WaitRefused waits until the comparison has failed with a text that contains
+// each of want, and returns the whole text. Argo CD leaves the revision out of a
+// status that it could not compute, so want must tell this refusal from others.
+func (a *Application) WaitRefused(want ...string) string {
+	a.T.Helper()
+	var text string
+	a.Eventually(fmt.Sprintf("refusal with %q", want), func() (string, bool) {
+		s := a.Status()
+		text = s.Condition
+		return s.String(), s.Sync == "Unknown" && ContainsAll(text, want)
+	})
+	return text
+}
+
+// ContainsAll reports whether text contains each of want, and want is not empty.
+func ContainsAll(text string, want []string) bool {
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return len(want) > 0
+}
+
+// HardRefresh makes Argo CD forget the cached manifests of the Application and
+// compare again, and waits until it has.
+func (a *Application) HardRefresh() {
+	a.T.Helper()
+	a.Patch(Applications, argoNamespace, a.Name, map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{"argocd.argoproj.io/refresh": "hard"}},
+	})
+	a.Eventually("hard refresh", func() (string, bool) {
+		s := a.Status()
+		return s.String(), !s.Annotated
+	})
+}
+
+// Sync asks for a sync by hand, as the button does, and returns the status
+// once that operation has ended, however it did.
+func (a *Application) Sync(revision string) Status {
+	a.T.Helper()
+	a.operations++
+	id := fmt.Sprintf("e2e-%d", a.operations)
+	a.Patch(Applications, argoNamespace, a.Name, map[string]any{"operation": map[string]any{
+		"initiatedBy": map[string]any{"username": "e2e"},
+		// How we know this operation from one that Argo CD starts by itself.
+		"info": []any{map[string]any{"name": "id", "value": id}},
+		"sync": map[string]any{"revision": revision, "prune": true, "syncOptions": []any{"CreateNamespace=true"}},
+	}})
+	var s Status
+	a.Eventually("end of the operation "+id, func() (string, bool) {
+		u := a.Get(Applications, argoNamespace, a.Name)
+		info, _, err := unstructured.NestedSlice(u.Object, "status", "operationState", "operation", "info")
+		if err != nil {
+			a.T.Fatal(err)
+		}
+		s = a.Status()
+		ours := strings.Contains(fmt.Sprint(info), id+"]")
+		return s.String(), ours && (s.Phase == "Succeeded" || s.Phase == "Failed" || s.Phase == "Error")
+	})
+	return s
+}
+
+// Events returns the messages of the Application's events, "TYPE REASON: MESSAGE".
+func (a *Application) Events() []string {
+	a.T.Helper()
+	var all []string
+	for _, u := range a.List(Events, argoNamespace, "") {
+		if Field(&u, "involvedObject", "name") == a.Name {
+			all = append(all, Field(&u, "type")+" "+Field(&u, "reason")+": "+Field(&u, "message"))
+		}
+	}
+	return all
+}

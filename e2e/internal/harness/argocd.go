@@ -1,0 +1,107 @@
+package harness
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// ArgoCD is repo-server, application-controller and a plugin sidecar's
+// cmp-server, each its own process, with a redis.
+type ArgoCD struct {
+	*Cluster
+}
+
+// argoNamespace is where Argo CD and its Applications live.
+const argoNamespace = "argocd"
+
+// argoObjects are the few objects that Argo CD cannot do without.
+const argoObjects = `apiVersion: v1
+kind: Namespace
+metadata: {name: argocd}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cm, namespace: argocd, labels: {app.kubernetes.io/part-of: argocd}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: argocd-secret, namespace: argocd, labels: {app.kubernetes.io/part-of: argocd}}
+stringData: {server.secretkey: e2e}
+`
+
+// defaultProject is made by argocd-server, which does not run here.
+const defaultProject = `apiVersion: argoproj.io/v1alpha1
+kind: AppProject
+metadata: {name: default, namespace: argocd}
+spec:
+  sourceRepos: ["*"]
+  destinations: [{namespace: "*", server: "*"}]
+  clusterResourceWhitelist: [{group: "*", kind: "*"}]
+`
+
+// StartArgoCD starts Argo CD on a cluster. pluginConfig is the folder of a
+// plugin.yaml; pluginEnv is the sidecar's environment, to which the folder of
+// the program under test is added as the first of PATH.
+//
+// Git is polled every few seconds, so that a test can wait for what happens by
+// itself.
+func StartArgoCD(c *Cluster, b Binaries, pluginConfig string, pluginEnv ...string) *ArgoCD {
+	c.T.Helper()
+	a := &ArgoCD{c}
+	for _, crd := range []string{"application-crd.yaml", "appproject-crd.yaml"} {
+		data, err := os.ReadFile(filepath.Join(b.ArgoCDManifests, "crds", crd))
+		if err != nil {
+			c.T.Fatal(err)
+		}
+		c.Apply(data)
+	}
+	c.Kubectl(nil, "wait", "--for=condition=Established", "--timeout=120s",
+		"crd/applications.argoproj.io", "crd/appprojects.argoproj.io")
+	c.Apply([]byte(argoObjects))
+	c.Apply([]byte(defaultProject))
+
+	redis := c.startRedis()
+	sockets := "ARGOCD_PLUGINSOCKFILEPATH=" + c.Mkdir("sock")
+	common := []string{
+		"ARGOCD_GPG_ENABLED=false", "ARGOCD_TLS_DATA_PATH=" + c.Mkdir("tls"), "ARGOCD_SSH_DATA_PATH=" + c.Mkdir("ssh"),
+	}
+
+	c.start("argocd-cmp-server", append([]string{
+		sockets, "ARGOCD_CMP_WORKDIR=" + c.Mkdir("cmp"),
+		"PATH=" + filepath.Dir(b.Syncgate) + string(os.PathListSeparator) + os.Getenv("PATH"),
+	}, pluginEnv...), b.ArgoCD, "argocd-cmp-server", "--config-dir-path", pluginConfig, "--logformat", "text")
+
+	port := c.freePort()
+	c.start("argocd-repo-server", append([]string{
+		sockets, "TMPDIR=" + c.Mkdir("tmp"), "ARGOCD_ASK_PASS_SOCK=" + filepath.Join(c.Dir, "askpass.sock"),
+		// As manifests/argocd/README.md tells people to: a refusal is looked at again at
+		// each refresh instead of being replayed for an hour.
+		"ARGOCD_PAUSE_GEN_AFTER_FAILED_ATTEMPTS=0",
+		"ARGOCD_REPO_SERVER_PLUGIN_TAR_EXCLUSIONS=.git",
+		// How long the answer "main is at commit X" is believed.
+		"ARGOCD_RECONCILIATION_TIMEOUT=1s",
+	}, common...), b.ArgoCD, "argocd-repo-server", "--address", "127.0.0.1", "--port", fmt.Sprint(port),
+		"--metrics-address", "127.0.0.1", "--metrics-port", fmt.Sprint(c.freePort()),
+		"--disable-tls", "--redis", redis, "--logformat", "text")
+	c.waitTCP("argocd-repo-server", port)
+	c.Eventually("plugin's socket", func() (string, bool) {
+		sockets, err := filepath.Glob(filepath.Join(c.Dir, "sock", "*.sock"))
+		return fmt.Sprint(sockets, err), len(sockets) == 1
+	})
+
+	cert, key := c.authority.issue(ArgoCDUser, []string{"system:masters"}, nil)
+	kubeconfig, metrics := c.kubeconfig("argocd", cert, key), c.freePort()
+	c.start("argocd-application-controller", append([]string{
+		"KUBECONFIG=" + kubeconfig, "ARGOCD_FAKE_IN_CLUSTER=true", "ARGOCD_SYNC_WAVE_DELAY=0",
+		"ARGOCD_RECONCILIATION_TIMEOUT=2s", "ARGOCD_RECONCILIATION_JITTER=0s",
+		// Show the first failure of a poll, too.
+		"ARGOCD_REPO_ERROR_GRACE_PERIOD_SECONDS=0s",
+	}, common...), b.ArgoCD, "argocd-application-controller", "--kubeconfig", kubeconfig, "-n", argoNamespace,
+		"--repo-server", fmt.Sprintf("127.0.0.1:%d", port), "--repo-server-plaintext",
+		"--redis", redis, "--metrics-port", fmt.Sprint(metrics), "--logformat", "text")
+	c.waitHTTP(&http.Client{Timeout: 2 * time.Second}, fmt.Sprintf("http://127.0.0.1:%d/healthz", metrics))
+	return a
+}

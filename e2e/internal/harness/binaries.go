@@ -1,0 +1,73 @@
+package harness
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Binaries are the programs of a run.
+type Binaries struct {
+	// Kube is etcd, kube-apiserver, kube-controller-manager and kubectl in one.
+	Kube string
+	// ArgoCD is repo-server, application-controller and cmp-server in one.
+	ArgoCD string
+	// ArgoCDManifests is the folder with Argo CD's own CRDs and install manifests.
+	ArgoCDManifests string
+	// Syncgate is the program under test.
+	Syncgate string
+	// Manifests is the folder of what we ship, manifests/ of this repository.
+	Manifests string
+}
+
+// Build returns the binaries. The foreign ones come from build.sh, which keeps
+// them; the one under test is built from this tree, into the run's folder, or
+// named by SYNCGATE_E2E_PROGRAM (an absolute path) to test a released one.
+func Build(e *Env) Binaries {
+	e.T.Helper()
+	e2e, err := filepath.Abs(".") // go test runs in the folder of the test
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	root := filepath.Dir(e2e)
+	paths := map[string]string{}
+	for line := range strings.Lines(output(e.T, e2e, filepath.Join(e2e, "build.sh"))) {
+		name, path, _ := strings.Cut(strings.TrimSpace(line), " ")
+		paths[name] = path
+	}
+	b := Binaries{
+		Kube: paths["kube"], ArgoCD: paths["argocd"], ArgoCDManifests: paths["argocd-manifests"],
+		Syncgate: e.Path("bin", "syncgate"), Manifests: filepath.Join(root, "manifests"),
+	}
+	for _, p := range []string{b.Kube, b.ArgoCD, b.ArgoCDManifests, b.Manifests} {
+		if _, err := os.Stat(p); err != nil {
+			e.T.Fatal(err)
+		}
+	}
+	if program := os.Getenv("SYNCGATE_E2E_PROGRAM"); program != "" {
+		e.T.Logf("testing %s instead of a build of this tree", program)
+		if err := os.Symlink(program, b.Syncgate); err != nil {
+			e.T.Fatal(err)
+		}
+		return b
+	}
+	output(e.T, root, "go", "build", "-o", b.Syncgate, "./cmd/syncgate")
+	return b
+}
+
+// output runs a build step in our own environment (which may name a proxy for
+// modules) without a deadline: a cold build takes many minutes.
+func output(t testing.TB, dir, bin string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(bin, args...)
+	cmd.Dir = dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("running %s: %v: %s", bin, err, stderr.String())
+	}
+	return string(out)
+}
