@@ -197,7 +197,9 @@ metadata:
 }
 
 func TestAClaimsSourceAndItsAliasAreTheSame(t *testing.T) {
-	claim := func(spec string) string { return digestOf(t, parse(t, `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {`+spec+`}}`)) }
+	claim := func(spec string) string {
+		return digestOf(t, parse(t, `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {`+spec+`}}`))
+	}
 	const source = `{apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: s}`
 	written := claim(`dataSource: ` + source)
 	for name, spec := range map[string]string{"as a reference": `dataSourceRef: ` + source, "as stored": `dataSource: ` + source + `, dataSourceRef: ` + source} {

@@ -123,7 +123,7 @@ func (w *walker) normalMap(path string, m *member, v any) (any, bool) {
 			f = m.shape.fields[k]
 		}
 		if n, keep := w.normal(path+"."+fieldName(k), f, x); keep {
-			out[k] = n
+			out[w.validKey(path, k)] = n
 		}
 	}
 	return out, len(out) > 0 || m.pointer && m.def != emptyObject
@@ -163,13 +163,21 @@ func (w *walker) normalAny(path string, v any) (any, bool) {
 		out := make(map[string]any, len(t))
 		for k, x := range t {
 			if n, keep := w.normalAny(path+"."+fieldName(k), x); keep {
-				out[k] = n
+				out[w.validKey(path, k)] = n
 			}
 		}
 		return out, true
 	}
 	w.wrongType(path, "JSON", v)
 	return nil, false
+}
+
+// validKey refuses a member name that RFC 8785 cannot write.
+func (w *walker) validKey(path, k string) string {
+	if !utf8.ValidString(k) {
+		w.fault(path, "invalid UTF-8 in a member name")
+	}
+	return k
 }
 
 func (w *walker) wrongType(path, want string, v any) {

@@ -42,6 +42,9 @@ func (w *walker) structural(obj map[string]any) bool {
 	}
 	for _, c := range s.all {
 		w.container(c)
+		if strings.HasSuffix(c.path, ".stepTemplate") { // its rights are every step's
+			c.pod.bits |= c.bits
+		}
 	}
 	w.bindRepositories(s.all)
 	return true
