@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/syncgate/syncgate/plugin/gate"
@@ -64,6 +65,11 @@ func New(ctx context.Context, s Settings) (*Build, error) {
 	b := &Build{}
 	objects := s.Stream
 	if objects == nil {
+		if st, err := os.Stat(s.Render.Dir); err != nil || !st.IsDir() {
+			r := Refuse(gate.RenderFailed, "%q is not a directory", s.Render.Dir)
+			r.Sentence.Fix = "check the path"
+			return nil, r
+		}
 		l, err := lock.Open(s.Render.Dir)
 		if err != nil {
 			return nil, refuse(gate.RenderFailed, "reading the lock", err, "repair or remove the file it names, then sign again")
@@ -123,6 +129,7 @@ func (s Settings) prepare(ctx context.Context, l *lock.Lock, o *Object) {
 	}
 	if o.Subject.Namespace == "" && !projection.ClusterScoped(o.Subject.Group, o.Subject.Kind) && projection.Known(o.Subject.Group, o.Subject.Kind) {
 		problem(gate.ObjectMalformed, "no namespace, and the destination names none (%s)", o.Where())
+		o.Problem.Fix = "write a namespace, or name the destination's (on the command line: --namespace)"
 		return
 	}
 	if ns, yes := s.protected(o); yes {
@@ -198,6 +205,9 @@ func forced(o *Object) string {
 	return ""
 }
 
+// WriteReference is the next step where an image is no reference at all.
+const WriteReference = "write an image reference; a placeholder that something else fills in goes under images.allowUnpinned in policy"
+
 // pinProblem says why an object's images could not be pinned. One code serves
 // all of them: a registry's answer, if that is what is missing.
 func pinProblem(err error) (reason gate.Reason, text, fix string) {
@@ -215,7 +225,7 @@ func pinProblem(err error) (reason gate.Reason, text, fix string) {
 		case Unanswered(f.Err):
 			reason = gate.ImageUnresolvable
 		default:
-			fix = "write an image reference; a placeholder that something else fills in goes under images.allowUnpinned in policy"
+			fix = WriteReference
 		}
 		parts = append(parts, fmt.Sprintf("%s is %s, which %s", gate.ShortPath(f.Path), f.Image, what))
 	}

@@ -83,7 +83,7 @@ func (b *Build) Comments(e policy.Effective, v *Verdict) error {
 			}
 		}
 	}
-	v.sentence.Fix = fix(v.sentence, e)
+	v.sentence.Fix = Fix(v.sentence, e)
 	return nil
 }
 
@@ -112,6 +112,6 @@ func (b *Build) Sound(e policy.Effective) error {
 	if len(s.Items) == 0 {
 		return nil
 	}
-	s.Fix = fix(s, e)
+	s.Fix = Fix(s, e)
 	return &Refusal{s}
 }

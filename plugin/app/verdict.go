@@ -38,10 +38,7 @@ func (b *Build) Evaluate(e policy.Effective, now int64) Verdict {
 			if e.Rules.Gates(o.Projection) {
 				v.Gated++
 			}
-			r.Decision = gate.Evaluate(gate.Request{
-				Rules: &e.Rules, Subject: o.Subject, GenerateName: o.GenerateName(),
-				Object: o.Projection, Receipts: o.Receipts, Now: now,
-			})
+			r.Decision = gate.Evaluate(o.request(e, now))
 			for _, f := range r.Decision.Findings {
 				r.Items = append(r.Items, gate.Item{Subject: o.Subject.Short(), Reason: f.Reason, Text: f.Text})
 			}
@@ -53,9 +50,16 @@ func (b *Build) Evaluate(e policy.Effective, now int64) Verdict {
 		v.Results = append(v.Results, r)
 	}
 	v.sentence.Gated = v.Gated
-	v.sentence.Fix = fix(v.sentence, e)
+	v.sentence.Fix = Fix(v.sentence, e)
 	v.sentence.Warn = e.Warn
 	return v
+}
+
+func (o *Object) request(e policy.Effective, now int64) gate.Request {
+	return gate.Request{
+		Rules: &e.Rules, Subject: o.Subject, GenerateName: o.GenerateName(),
+		Object: o.Projection, Receipts: o.Receipts, Now: now,
+	}
 }
 
 // Allowed reports whether every object may run.
@@ -64,9 +68,9 @@ func (v Verdict) Allowed() bool { return v.evaluated && len(v.sentence.Items) ==
 // Sentence is the refusal, or in Warn mode the warning.
 func (v Verdict) Sentence() gate.Sentence { return v.sentence }
 
-// fix names the next step: policy's help where receipts are missing or wrong,
+// Fix names the next step: policy's help where receipts are missing or wrong,
 // else the command that mends the first thing.
-func fix(s gate.Sentence, e policy.Effective) string {
+func Fix(s gate.Sentence, e policy.Effective) string {
 	switch s.Reason() {
 	case gate.ImageNotPinned:
 		return "syncgate pin, commit .syncgate"
@@ -74,6 +78,8 @@ func fix(s gate.Sentence, e policy.Effective) string {
 		return "syncgate pin where the registry can be reached, commit .syncgate; retrying may help"
 	case gate.ProtectedTarget:
 		return "move the object to a namespace of its own, or ask who keeps the policy"
+	case gate.RevocationListStale: // no signature helps
+		return "whoever keeps the revocation list: syncgate revoke --reissue"
 	case gate.ForceNotAllowed, gate.ObjectMalformed, gate.DuplicateObject:
 		return "change the manifest it names"
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,10 +165,13 @@ func (r Request) application() policy.App {
 
 // parameter is one of plugin.parameters, which Argo CD passes as JSON.
 type parameter struct {
-	Name   string   `json:"name"`
-	String *string  `json:"string"`
-	Array  []string `json:"array"`
+	Name   string  `json:"name"`
+	String *string `json:"string"` // an array or a map is of no use here
 }
+
+// parameters are the names that render reads. One that it does not know was
+// meant to change something.
+var parameters = []string{"renderer", "recurse", "include", "exclude"}
 
 // render reads the parameters that say how to render. Nothing here relaxes:
 // whatever is rendered is judged.
@@ -189,22 +193,28 @@ func (r Request) render() (render.Options, error) {
 	if err := json.Unmarshal([]byte(text), &params); err != nil {
 		return o, app.Refuse(gate.RenderFailed, "reading plugin.parameters of the %s: %v", application.ApplicationKind, err)
 	}
+	seen := map[string]bool{}
 	for _, p := range params {
-		value := ""
-		if p.String != nil {
-			value = *p.String
+		if !slices.Contains(parameters, p.Name) {
+			return o, app.Refuse(gate.RenderFailed, "plugin.parameters of the %s has %.40q, which is not one of %s", application.ApplicationKind, p.Name, strings.Join(parameters, ", "))
 		}
+		if p.String == nil || seen[p.Name] {
+			return o, app.Refuse(gate.RenderFailed, "plugin.parameters of the %s: want %.40q once, with a string", application.ApplicationKind, p.Name)
+		}
+		seen[p.Name] = true
+		value := *p.String
 		switch p.Name {
 		case "renderer":
 			o.Renderer = value
 		case "recurse":
+			if value != "true" && value != "false" { // what reads like yes and means no would prune
+				return o, app.Refuse(gate.RenderFailed, "plugin.parameters of the %s: recurse is %.40q, want true or false", application.ApplicationKind, value)
+			}
 			o.Recurse = value == "true"
 		case "include":
 			o.Include = value
 		case "exclude":
 			o.Exclude = value
-		default:
-			return o, app.Refuse(gate.RenderFailed, "plugin.parameters of the %s has %q, which is not one of renderer, recurse, include, exclude", application.ApplicationKind, p.Name)
 		}
 	}
 	return o, nil

@@ -76,8 +76,13 @@ func explainReceipt(w io.Writer, compact string) error {
 	if err != nil {
 		return err
 	}
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines { // no string in it holds a line break
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		lines[i] = line[:indent] + gate.ASCII(line[indent:])
+	}
 	_, err = fmt.Fprintf(w, "receipt %s, NOT VERIFIED here\nkey ID    %s\nalgorithm %s\nissued    %s\nlast day  %s\n%s\n",
-		u.Claims.ID, u.KeyID, u.Algorithm, date(u.Claims.IssuedAt), date(u.Claims.Expires), gate.ASCII(string(text)))
+		u.Claims.ID, u.KeyID, u.Algorithm, date(u.Claims.IssuedAt), date(u.Claims.Expires), strings.Join(lines, "\n"))
 	return err
 }
 
