@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -19,8 +19,8 @@ func (p *Projection) Canonical(covers []Category) ([]byte, error) {
 	if !p.Valid() {
 		return nil, fmt.Errorf("no projection")
 	}
-	cs := append(make([]Category, 0, len(covers)), covers...)
-	sort.Slice(cs, func(i, j int) bool { return cs[i] < cs[j] })
+	cs := slices.Clone(covers)
+	slices.Sort(cs)
 	for i, c := range cs {
 		if i > 0 && cs[i-1] == c {
 			return nil, fmt.Errorf("category %s is covered twice", c)
@@ -105,7 +105,7 @@ func appendValue(b []byte, v any) []byte {
 		for k := range t {
 			keys = append(keys, k)
 		}
-		sort.Slice(keys, func(i, j int) bool { return comparePaths(keys[i], keys[j]) < 0 })
+		slices.SortFunc(keys, comparePaths)
 		b = append(b, '{')
 		for i, k := range keys {
 			if i > 0 {
@@ -157,26 +157,15 @@ func appendString(b []byte, s string) []byte {
 }
 
 // comparePaths orders member names as RFC 8785 section 3.2.3 does: by UTF-16
-// code units. For ASCII, and for all text without surrogate pairs, that is the
-// order of the bytes.
+// code units. For all text without surrogate pairs that is the order of the
+// bytes.
 func comparePaths(a, b string) int {
-	if isASCII(a) && isASCII(b) {
-		return strings.Compare(a, b)
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
 	}
-	x, y := utf16.Encode([]rune(a)), utf16.Encode([]rune(b))
-	for i := 0; i < len(x) && i < len(y); i++ {
-		if x[i] != y[i] {
-			return int(x[i]) - int(y[i])
-		}
+	if i == len(a) || i == len(b) || a[i] < utf8.RuneSelf && b[i] < utf8.RuneSelf {
+		return strings.Compare(a[i:], b[i:])
 	}
-	return len(x) - len(y)
-}
-
-func isASCII(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
 }

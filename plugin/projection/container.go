@@ -121,7 +121,9 @@ func (w *walker) handler(at string, s *shape, v any) {
 		if x := action[a.member]; x != nil {
 			w.take(a.cat, at+"."+a.name+"."+a.member, a.shape.fields[a.member], x)
 		}
-		w.unknown(a.cat, at+"."+a.name, a.shape, action)
+		if hasUnknown(a.shape, action) {
+			w.unknown(a.cat, at+"."+a.name, a.shape, action)
+		}
 	}
 	w.unknown(Command, at, s, obj)
 }

@@ -52,16 +52,21 @@ func (w *walker) env(c *container, at string, v any) {
 			w.fault(index(at, i), "want a name")
 			continue
 		}
-		w.envVar(c, at+key(name), name, item)
+		w.envVar(c, at, name, item)
 	}
 }
 
-func (w *walker) envVar(c *container, at, name string, item map[string]any) {
+func (w *walker) envVar(c *container, list, name string, item map[string]any) {
 	from, ok := item["valueFrom"].(map[string]any)
 	if !ok && item["valueFrom"] != nil {
-		w.wrongType(at+".valueFrom", "an object", item["valueFrom"])
+		w.wrongType(list+key(name)+".valueFrom", "an object", item["valueFrom"])
 		return
 	}
+	counts := programVariable(name) || c.expands(name)
+	if !counts && from["secretKeyRef"] == nil && !hasUnknown(envShape, item) && !hasUnknown(envSource.shape, from) {
+		return // most are like this
+	}
+	at := list + key(name)
 	w.unknown(Command, at, envShape, item)
 	if from != nil {
 		w.unknown(Secret, at+".valueFrom", envSource.shape, from)
@@ -69,7 +74,7 @@ func (w *walker) envVar(c *container, at, name string, item map[string]any) {
 			w.secretKey(at+".valueFrom.secretKeyRef", ref)
 		}
 	}
-	if !programVariable(name) && !c.expands(name) {
+	if !counts {
 		return
 	}
 	if from != nil {

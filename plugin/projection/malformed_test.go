@@ -162,6 +162,9 @@ func TestDepthAndSizeAreBounded(t *testing.T) {
 	if _, err := Project(map[string]any{"apiVersion": "example.com/v1", "kind": "Thing", "spec": deep}); err == nil {
 		t.Error("200 levels: no error")
 	}
+	if _, err := Project(parseWith(t, deployment("newField: DEEP"), deep)); err == nil {
+		t.Error("200 levels in an unknown field of a pod spec: no error")
+	}
 	labels := map[string]any{}
 	for i := range maxLeaves + 1 {
 		labels[json.Number(strings.Repeat("a", 1+i%50)).String()+string(rune(0x4e00+i))] = "x"
@@ -169,6 +172,19 @@ func TestDepthAndSizeAreBounded(t *testing.T) {
 	if _, err := Project(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"labels": labels}}); err == nil {
 		t.Error("20001 leaves: no error")
 	}
+}
+
+// parseWith decodes a document and puts a value in place of the text DEEP.
+func parseWith(t *testing.T, doc string, v any) map[string]any {
+	t.Helper()
+	obj := parse(t, doc)
+	for _, path := range scalars(obj, nil, nil) {
+		if valueAt(obj, path) == "DEEP" {
+			return change(obj, path, func(any) any { return v }).(map[string]any)
+		}
+	}
+	t.Fatal("no DEEP in the document")
+	return nil
 }
 
 func TestWhatDidNotComeOutOfProjectEqualsNothing(t *testing.T) {

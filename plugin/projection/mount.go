@@ -18,11 +18,16 @@ func (w *walker) volumeMounts(c *container, at string, v any) {
 		if vol == nil {
 			continue
 		}
-		for _, cat := range vol.cats {
-			w.mount(cat, at+key(m.path), m)
+		program := vol.text && (vol.all || programPath(m.path))
+		if !program && len(vol.cats) == 0 {
+			continue
 		}
-		if vol.text && (vol.all || programPath(m.path)) {
-			w.mount(Command, at+key(m.path), m)
+		at := at + key(m.path)
+		for _, cat := range vol.cats {
+			w.mount(cat, at, m)
+		}
+		if program {
+			w.mount(Command, at, m)
 		}
 	}
 }

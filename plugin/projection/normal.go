@@ -62,6 +62,10 @@ func (w *walker) normal(path string, m *member, v any) (any, bool) {
 	case structShape, mapShape:
 		return w.normalMap(path, m, v)
 	}
+	if depth(v, 0) > maxDepth {
+		w.fault(path, "nested more than %d deep", maxDepth)
+		return nil, false
+	}
 	return w.normalAny(path, v)
 }
 

@@ -1,8 +1,8 @@
 package projection
 
 import (
-	"fmt"
-	"sort"
+	"cmp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,15 +17,18 @@ const (
 // Project returns the projection of an object: decoded JSON whose numbers are
 // json.Number. The error is a *MalformedError.
 func Project(obj map[string]any) (*Projection, error) {
-	if depth(obj, 0) > maxDepth {
-		return nil, &MalformedError{[]Fault{{"", fmt.Sprintf("nested more than %d deep", maxDepth)}}}
-	}
-	w := &walker{leaves: make([]Leaf, 0, 16)}
+	w := &walker{leaves: make([]Leaf, 0, 32)}
 	p := &Projection{valid: true}
-	if k := lookup(obj); k != nil {
+	switch k := lookup(obj); {
+	case k != nil && k.pod != nil: // no deeper than the API types, see normalAny
 		p.applies = k.applies
 		w.kind(k, obj)
-	} else if w.structural(obj) {
+	case depth(obj, 0) > maxDepth:
+		w.fault("", "nested more than %d deep", maxDepth)
+	case k != nil:
+		p.applies = k.applies
+		w.kind(k, obj)
+	case w.structural(obj):
 		p.applies = podCategories
 	}
 	return w.finish(p)
@@ -61,11 +64,11 @@ func (w *walker) finish(p *Projection) (*Projection, error) {
 	if len(w.leaves) > maxLeaves {
 		w.fault("", "more than %d gated fields", maxLeaves)
 	}
-	sort.Slice(w.leaves, func(i, j int) bool {
-		if w.leaves[i].Category != w.leaves[j].Category {
-			return w.leaves[i].Category < w.leaves[j].Category
+	slices.SortFunc(w.leaves, func(a, b Leaf) int {
+		if a.Category != b.Category {
+			return strings.Compare(string(a.Category), string(b.Category))
 		}
-		return comparePaths(w.leaves[i].Path, w.leaves[j].Path) < 0
+		return comparePaths(a.Path, b.Path)
 	})
 	for i := 1; i < len(w.leaves); i++ {
 		if w.leaves[i].Category == w.leaves[i-1].Category && w.leaves[i].Path == w.leaves[i-1].Path {
@@ -78,11 +81,8 @@ func (w *walker) finish(p *Projection) (*Projection, error) {
 		}
 	}
 	if len(w.faults) > 0 {
-		sort.Slice(w.faults, func(i, j int) bool {
-			if w.faults[i].Path != w.faults[j].Path {
-				return w.faults[i].Path < w.faults[j].Path
-			}
-			return w.faults[i].Text < w.faults[j].Text
+		slices.SortFunc(w.faults, func(a, b Fault) int {
+			return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Text, b.Text))
 		})
 		return nil, &MalformedError{w.faults}
 	}
