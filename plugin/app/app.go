@@ -1,14 +1,17 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/internal/manifest"
+	"github.com/syncgate/syncgate/plugin/internal/parallel"
 	"github.com/syncgate/syncgate/plugin/lock"
 	"github.com/syncgate/syncgate/plugin/pin"
 	"github.com/syncgate/syncgate/plugin/policy"
@@ -19,16 +22,33 @@ import (
 
 // Settings say which application, and by which rules.
 type Settings struct {
-	Render    render.Options    // Dir is the application's directory, the lock is beside it
-	Namespace string            // of the destination: where objects without a namespace go
-	Effective policy.Effective  // what policy means for this application
-	Registry  pin.Resolver      // asked if policy's pins say Registry; nil otherwise
-	Stream    []manifest.Object // given instead of rendering Dir; then there is no lock
+	Render    render.Options   // Dir is the application's directory, the lock is beside it
+	Namespace string           // of the destination: where objects without a namespace go
+	Effective policy.Effective // what policy means for this application
+	Registry  pin.Resolver     // asked if policy's pins say Registry; nil otherwise
+	Stream    *Stream          // given instead of rendering Dir; then there is no lock
+	Keep      Keep             // what is kept of each object
 
 	// LeaveUnpinned keeps images without a pin as they are instead of
 	// reporting them: for showing fields, never for a verdict.
 	LeaveUnpinned bool
 }
+
+// Stream is a stream of manifests that somebody else rendered.
+type Stream struct {
+	Data []byte
+	File string // a name for messages
+}
+
+// Keep says what a build keeps of each object once it is evaluated. A decoded
+// tree takes several times the room of its manifest.
+type Keep int
+
+const (
+	KeepTrees   Keep = iota // everything
+	KeepBytes               // the encoded form, for Encode
+	KeepNothing             // no manifest at all: only a verdict is wanted
+)
 
 // Object is one rendered object and what the gate knows of it.
 type Object struct {
@@ -38,6 +58,9 @@ type Object struct {
 	Receipts   []string               // in the order of the annotation
 	Pinned     []pin.Change
 	Problem    *gate.Item // what was wrong before a receipt was looked at
+
+	generate string // metadata.generateName
+	encoded  []byte // with KeepBytes
 }
 
 // Build is an application, rendered and pinned, every object projected and its
@@ -46,7 +69,11 @@ type Build struct {
 	Objects  []*Object
 	Renderer string
 	Warnings []string
-	Lock     *lock.Lock // nil for a stream
+	Lock     *lock.Lock        // nil for a stream
+	Inputs   lock.RenderInputs // what the render depended on beside the repository
+
+	dir       string            // the application's
+	signedFor lock.RenderInputs // what the lock says of the inputs
 }
 
 // Refusal is an application that was refused as a whole. Its text is the
@@ -63,18 +90,17 @@ func Refuse(reason gate.Reason, format string, args ...any) *Refusal {
 // New renders, pins, projects and stamps. The error is a *Refusal, or ctx's.
 func New(ctx context.Context, s Settings) (*Build, error) {
 	b := &Build{}
-	objects := s.Stream
-	if objects == nil {
-		if st, err := os.Stat(s.Render.Dir); err != nil || !st.IsDir() {
-			r := Refuse(gate.RenderFailed, "%q is not a directory", s.Render.Dir)
-			r.Sentence.Fix = "check the path"
-			return nil, r
-		}
-		l, err := lock.Open(s.Render.Dir)
+	prepare := func(m manifest.Object) *Object { return s.prepared(ctx, b.Lock, m) }
+	if s.Stream != nil {
+		objects, err := manifest.Map(s.Stream.Data, s.Stream.File, prepare)
 		if err != nil {
-			return nil, refuse(gate.RenderFailed, "reading the lock", err, "repair or remove the file it names, then sign again")
+			return nil, Refuse(gate.RenderFailed, "%v", err)
 		}
-		b.Lock = l
+		b.Objects = objects
+	} else {
+		if err := b.open(s.Render.Dir); err != nil {
+			return nil, err
+		}
 		r, err := render.Render(ctx, s.Render)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -82,33 +108,74 @@ func New(ctx context.Context, s Settings) (*Build, error) {
 			}
 			return nil, refuse(gate.RenderFailed, "", err, "")
 		}
-		objects, b.Renderer, b.Warnings = r.Objects, r.Renderer, r.Warnings
+		b.Renderer, b.Warnings, b.Inputs = r.Renderer, r.Warnings, inputs(r)
+		b.Objects = make([]*Object, len(r.Objects))
+		parallel.Each(len(r.Objects), func(i int) { b.Objects[i] = prepare(r.Objects[i]) })
 	}
-	if len(objects) == 0 {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if len(b.Objects) == 0 {
 		r := Refuse(gate.EmptyRender, "the render has no objects; with pruning on, syncing it would delete the application")
 		r.Sentence.Fix = "check the path and the renderer; to remove the application delete it in Argo CD or Flux"
 		return nil, r
 	}
-	seen := map[string]*Object{}
-	for _, m := range objects {
-		o := &Object{Object: m}
-		b.Objects = append(b.Objects, o)
-		s.prepare(ctx, b.Lock, o)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		key := o.Subject.String()
+	return b, b.unique()
+}
+
+// open reads the lock beside the application.
+func (b *Build) open(dir string) error {
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		r := Refuse(gate.RenderFailed, "%q is not a directory", dir)
+		r.Sentence.Fix = "check the path"
+		return r
+	}
+	l, err := lock.Open(dir)
+	if err != nil {
+		return refuse(gate.RenderFailed, "reading the lock", err, "repair or remove the file it names, then sign again")
+	}
+	if b.signedFor, err = lock.ReadRenderInputs(dir); err != nil {
+		return refuse(gate.RenderFailed, "reading the lock", err, "repair or remove the file it names, then sign again")
+	}
+	b.Lock, b.dir = l, dir
+	return nil
+}
+
+// unique refuses an object that stands twice: which of the two counts would
+// depend on who reads them.
+func (b *Build) unique() error {
+	seen := make(map[string]*Object, len(b.Objects))
+	for _, o := range b.Objects {
 		if o.Subject.Generated {
 			continue // its name is chosen later: never the same twice
 		}
+		key := o.Subject.String()
 		if first := seen[key]; first != nil {
 			r := Refuse(gate.DuplicateObject, "%s stands twice: in %s and in %s", o.Subject.Short(), first.Where(), o.Where())
 			r.Sentence.Fix = "keep one of the two"
-			return nil, r
+			return r
 		}
 		seen[key] = o
 	}
-	return b, nil
+	return nil
+}
+
+// prepared makes one object ready for evaluating, and keeps of it what is
+// wanted.
+func (s Settings) prepared(ctx context.Context, l *lock.Lock, m manifest.Object) *Object {
+	o := &Object{Object: m, generate: m.GenerateName()}
+	s.prepare(ctx, l, o)
+	switch s.Keep {
+	case KeepBytes:
+		var buf bytes.Buffer
+		if err := manifest.Encode(&buf, []manifest.Object{o.Object}); err != nil && o.Problem == nil {
+			o.Problem = &gate.Item{Subject: o.Subject.Short(), Reason: gate.ObjectMalformed, Text: err.Error()}
+		}
+		o.encoded, o.Tree = buf.Bytes(), nil
+	case KeepNothing:
+		o.Tree = nil
+	}
+	return o
 }
 
 func refuse(reason gate.Reason, doing string, err error, fix string) *Refusal {
@@ -116,10 +183,14 @@ func refuse(reason gate.Reason, doing string, err error, fix string) *Refusal {
 	if doing != "" {
 		text = doing + ": " + text
 	}
-	r := Refuse(reason, "%s", text)
+	r := Refuse(reason, "%s", receiptLike.ReplaceAllString(text, "(a receipt)"))
 	r.Sentence.Fix = fix
 	return r
 }
+
+// receiptLike is a compact JWS. Some of kustomize's errors print an object's
+// annotations, and a message never holds a whole receipt (docs/spec/refusal.md).
+var receiptLike = regexp.MustCompile(`eyJ[\w-]{16,}\.[\w-]*\.[\w-]*`)
 
 // prepare fills in one object; what is wrong with it becomes o.Problem.
 func (s Settings) prepare(ctx context.Context, l *lock.Lock, o *Object) {

@@ -199,5 +199,8 @@ func (b *Build) Write(drafts []Draft, s Signing) error {
 			return fmt.Errorf("locking the receipt of %s: %w", d.Object.Subject, err)
 		}
 	}
-	return b.Lock.Save()
+	if err := b.Lock.Save(); err != nil {
+		return err
+	}
+	return b.writeInputs(b.dir)
 }

@@ -1,10 +1,12 @@
 package app
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/internal/manifest"
+	"github.com/syncgate/syncgate/plugin/internal/parallel"
 	"github.com/syncgate/syncgate/plugin/policy"
 )
 
@@ -27,27 +29,14 @@ type Result struct {
 
 // Evaluate judges every object of the build. now is seconds since the epoch.
 func (b *Build) Evaluate(e policy.Effective, now int64) Verdict {
-	v := Verdict{evaluated: true}
-	for _, o := range b.Objects {
-		r := Result{Object: o}
-		switch {
-		case o.Problem != nil:
+	v := Verdict{evaluated: true, Results: make([]Result, len(b.Objects))}
+	parallel.Each(len(b.Objects), func(i int) { v.Results[i] = b.Objects[i].evaluate(e, now) })
+	b.explain(v.Results)
+	for _, r := range v.Results {
+		if r.Object.Problem != nil || e.Rules.Gates(r.Object.Projection) {
 			v.Gated++
-			r.Items = []gate.Item{*o.Problem}
-		default:
-			if e.Rules.Gates(o.Projection) {
-				v.Gated++
-			}
-			r.Decision = gate.Evaluate(o.request(e, now))
-			for _, f := range r.Decision.Findings {
-				r.Items = append(r.Items, gate.Item{Subject: o.Subject.Short(), Reason: f.Reason, Text: f.Text})
-			}
-			if !r.Decision.Allowed() && len(r.Items) == 0 { // never allowed for want of words
-				r.Items = []gate.Item{{Subject: o.Subject.Short(), Reason: gate.PolicyInvalid, Text: "refused without a reason"}}
-			}
 		}
 		v.sentence.Items = append(v.sentence.Items, r.Items...)
-		v.Results = append(v.Results, r)
 	}
 	v.sentence.Gated = v.Gated
 	v.sentence.Fix = Fix(v.sentence, e)
@@ -55,11 +44,22 @@ func (b *Build) Evaluate(e policy.Effective, now int64) Verdict {
 	return v
 }
 
-func (o *Object) request(e policy.Effective, now int64) gate.Request {
-	return gate.Request{
-		Rules: &e.Rules, Subject: o.Subject, GenerateName: o.GenerateName(),
-		Object: o.Projection, Receipts: o.Receipts, Now: now,
+func (o *Object) evaluate(e policy.Effective, now int64) Result {
+	if o.Problem != nil {
+		return Result{Object: o, Items: []gate.Item{*o.Problem}}
 	}
+	r := Result{Object: o}
+	r.Decision = gate.Evaluate(gate.Request{
+		Rules: &e.Rules, Subject: o.Subject, GenerateName: o.generate,
+		Object: o.Projection, Receipts: o.Receipts, Now: now,
+	})
+	for _, f := range r.Decision.Findings {
+		r.Items = append(r.Items, gate.Item{Subject: o.Subject.Short(), Reason: f.Reason, Text: f.Text})
+	}
+	if !r.Decision.Allowed() && len(r.Items) == 0 { // never allowed for want of words
+		r.Items = []gate.Item{{Subject: o.Subject.Short(), Reason: gate.PolicyInvalid, Text: "refused without a reason"}}
+	}
+	return r
 }
 
 // Allowed reports whether every object may run.
@@ -91,7 +91,20 @@ func Fix(s gate.Sentence, e policy.Effective) string {
 
 // Encode writes the objects, one JSON document a line: exactly the trees that
 // were evaluated.
-func (b *Build) Encode(w io.Writer) error { return manifest.Encode(w, b.objects()) }
+func (b *Build) Encode(w io.Writer) error {
+	for _, o := range b.Objects {
+		if o.Tree != nil {
+			return manifest.Encode(w, b.objects())
+		}
+		if len(o.encoded) == 0 {
+			return fmt.Errorf("%s was not kept", o.Subject)
+		}
+		if _, err := w.Write(o.encoded); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // EncodeYAML writes the objects for people.
 func (b *Build) EncodeYAML(w io.Writer) error { return manifest.EncodeYAML(w, b.objects()) }

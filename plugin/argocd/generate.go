@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/argoproj/argo-cd/v2/pkg/apis/application"
-
 	"github.com/syncgate/syncgate/plugin/app"
+	"github.com/syncgate/syncgate/plugin/application"
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/pin"
 	"github.com/syncgate/syncgate/plugin/policy"
@@ -118,7 +116,7 @@ func generate(ctx context.Context, r Request, out *bytes.Buffer) (warning string
 	if err != nil {
 		return "", err
 	}
-	s := app.Settings{Namespace: who.Namespace, Effective: e}
+	s := app.Settings{Namespace: who.Namespace, Effective: e, Keep: app.KeepBytes}
 	if s.Render, err = r.render(); err != nil {
 		return "", err
 	}
@@ -159,19 +157,9 @@ func (r Request) application() policy.App {
 			}
 		}
 	}
-	a.Environment = a.Env["SYNCGATE_ENVIRONMENT"]
+	a.Environment = a.Env[application.EnvironmentVariable]
 	return a
 }
-
-// parameter is one of plugin.parameters, which Argo CD passes as JSON.
-type parameter struct {
-	Name   string  `json:"name"`
-	String *string `json:"string"` // an array or a map is of no use here
-}
-
-// parameters are the names that render reads. One that it does not know was
-// meant to change something.
-var parameters = []string{"renderer", "recurse", "include", "exclude"}
 
 // render reads the parameters that say how to render. Nothing here relaxes:
 // whatever is rendered is judged.
@@ -180,7 +168,12 @@ func (r Request) render() (render.Options, error) {
 		Dir:         r.Dir,
 		Root:        root(r.Dir, r.Getenv("ARGOCD_APP_SOURCE_PATH")),
 		Namespace:   r.Getenv("ARGOCD_APP_NAMESPACE"),
+		ReleaseName: application.ReleaseName(r.Getenv("ARGOCD_APP_NAME")),
 		KubeVersion: r.Getenv("KUBE_VERSION"),
+	}
+	var err error
+	if o.Command, err = render.ParseCommand(r.Getenv("SYNCGATE_RENDER_COMMAND")); err != nil {
+		return o, app.Refuse(gate.PolicyInvalid, "SYNCGATE_RENDER_COMMAND: %v", err)
 	}
 	if v := r.Getenv("KUBE_API_VERSIONS"); v != "" {
 		o.APIVersions = strings.Split(v, ",")
@@ -189,33 +182,12 @@ func (r Request) render() (render.Options, error) {
 	if text == "" {
 		return o, nil
 	}
-	var params []parameter
+	var params []application.Parameter
 	if err := json.Unmarshal([]byte(text), &params); err != nil {
-		return o, app.Refuse(gate.RenderFailed, "reading plugin.parameters of the %s: %v", application.ApplicationKind, err)
+		return o, app.Refuse(gate.RenderFailed, "reading plugin.parameters of the Application: %v", err)
 	}
-	seen := map[string]bool{}
-	for _, p := range params {
-		if !slices.Contains(parameters, p.Name) {
-			return o, app.Refuse(gate.RenderFailed, "plugin.parameters of the %s has %.40q, which is not one of %s", application.ApplicationKind, p.Name, strings.Join(parameters, ", "))
-		}
-		if p.String == nil || seen[p.Name] {
-			return o, app.Refuse(gate.RenderFailed, "plugin.parameters of the %s: want %.40q once, with a string", application.ApplicationKind, p.Name)
-		}
-		seen[p.Name] = true
-		value := *p.String
-		switch p.Name {
-		case "renderer":
-			o.Renderer = value
-		case "recurse":
-			if value != "true" && value != "false" { // what reads like yes and means no would prune
-				return o, app.Refuse(gate.RenderFailed, "plugin.parameters of the %s: recurse is %.40q, want true or false", application.ApplicationKind, value)
-			}
-			o.Recurse = value == "true"
-		case "include":
-			o.Include = value
-		case "exclude":
-			o.Exclude = value
-		}
+	if err := application.Parameters(params, &o); err != nil {
+		return o, app.Refuse(gate.RenderFailed, "plugin.parameters of the Application: %v", err)
 	}
 	return o, nil
 }

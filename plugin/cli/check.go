@@ -35,6 +35,7 @@ why it may or may not run. It ends with the same exit status as generate: 0, 10
 			if err != nil {
 				return err
 			}
+			s.Keep = app.KeepNothing
 			b, err := app.New(c.Context(), s)
 			if err != nil {
 				return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -9,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/syncgate/syncgate/plugin/app"
+	"github.com/syncgate/syncgate/plugin/application"
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/pin"
 	"github.com/syncgate/syncgate/plugin/policy"
 	"github.com/syncgate/syncgate/plugin/registry"
-	"github.com/syncgate/syncgate/plugin/render"
 )
 
 // maxStream bounds what is read from standard input, in bytes.
@@ -21,10 +22,13 @@ const maxStream = 64 << 20
 
 // target is the application that a command works on.
 type target struct {
-	dir, policy, environment  string
-	name, namespace           string
-	renderer, include, except string
-	recurse                   bool
+	dir, policy, environment string
+	name, namespace          string
+	rendering
+
+	application string             // manifest that says where and how
+	source      application.Source // what it says
+	root        string             // of its repository
 }
 
 func (t *target) flags(c *cobra.Command) {
@@ -33,15 +37,8 @@ func (t *target) flags(c *cobra.Command) {
 	f.StringVar(&t.environment, "environment", "", "environment of the policy (default: the one that policy selects)")
 	f.StringVar(&t.name, "name", "", "name of the Argo CD Application or Flux Kustomization")
 	f.StringVar(&t.namespace, "namespace", "", "namespace of the destination, for objects that name none")
-	t.renderFlags(c)
-}
-
-func (t *target) renderFlags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&t.renderer, "renderer", "", "kustomize or directory (default: by the files in DIR)")
-	f.BoolVar(&t.recurse, "recurse", false, "directory: descend into folders")
-	f.StringVar(&t.include, "include", "", "directory: only files that match, such as '{a,b}*.yaml'")
-	f.StringVar(&t.except, "exclude", "", "directory: no files that match")
+	f.StringVar(&t.application, "application", "", "manifest of the Argo CD Application or Flux Kustomization, which says where and how; DIR is then the repository's root (default: that of Git)")
+	t.rendering.flags(c)
 }
 
 // arg takes DIR from the arguments.
@@ -53,17 +50,27 @@ func (t *target) arg(args []string) {
 }
 
 func (t *target) app() policy.App {
-	return policy.App{Name: t.name, Namespace: t.namespace}
+	if t.application == "" {
+		return policy.App{Name: t.name, Namespace: t.namespace}
+	}
+	a := t.source.App
+	if t.name != "" {
+		a.Name = t.name
+	}
+	return a
 }
 
 // effective reads the policy. Without one, a command that only signs or shows
 // goes by the defaults.
 func (t *target) effective(c *cobra.Command, required bool) (policy.Effective, error) {
+	if err := t.readApplication(c); err != nil {
+		return policy.Effective{}, err
+	}
 	if t.policy == "" {
 		if required {
 			return policy.Effective{}, usage(c, "no policy: give --policy FILE or set SYNCGATE_POLICY")
 		}
-		return policy.Defaults(t.environment), nil
+		return policy.Defaults(cmp.Or(t.environment, t.app().Environment)), nil
 	}
 	p, err := app.LoadPolicy(t.policy)
 	if err != nil {
@@ -75,13 +82,7 @@ func (t *target) effective(c *cobra.Command, required bool) (policy.Effective, e
 // settings are those of the application under a policy. "-" reads a stream of
 // manifests from standard input instead of rendering a directory.
 func (t *target) settings(c *cobra.Command, e policy.Effective) (app.Settings, error) {
-	s := app.Settings{
-		Namespace: t.namespace,
-		Effective: e,
-		Render: render.Options{
-			Dir: t.dir, Renderer: t.renderer, Recurse: t.recurse, Include: t.include, Exclude: t.except, Namespace: t.namespace,
-		},
-	}
+	s := app.Settings{Namespace: t.app().Namespace, Effective: e}
 	if e.Pins == policy.Registry {
 		r, err := newRegistry(e)
 		if err != nil {
@@ -93,7 +94,9 @@ func (t *target) settings(c *cobra.Command, e policy.Effective) (app.Settings, e
 		if st, err := os.Stat(t.dir); err != nil || !st.IsDir() {
 			return s, usage(c, "%q is not a directory", t.dir)
 		}
-		return s, nil
+		var err error
+		s.Render, err = t.options(c)
+		return s, err
 	}
 	data, err := io.ReadAll(io.LimitReader(c.InOrStdin(), maxStream+1))
 	if err != nil {
@@ -102,8 +105,8 @@ func (t *target) settings(c *cobra.Command, e policy.Effective) (app.Settings, e
 	if len(data) > maxStream {
 		return s, app.Refuse(gate.RenderFailed, "standard input holds more than %d MiB", maxStream>>20)
 	}
-	s.Stream, err = app.ReadStream(data, "stdin")
-	return s, err
+	s.Stream = &app.Stream{Data: data, File: "stdin"}
+	return s, nil
 }
 
 func newRegistry(e policy.Effective) (pin.Resolver, error) {

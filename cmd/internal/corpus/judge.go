@@ -149,15 +149,7 @@ func (g *gateUnderTest) run(ctx context.Context, path string, r *row) error {
 		if err != nil {
 			return err
 		}
-		objects, err := app.ReadStream(data, r.unit.path)
-		if err != nil {
-			return err
-		}
-		if n, ok := count(data); ok && n != len(objects) {
-			r.outcome = dropped
-			return fmt.Errorf("%d objects in the file, %d seen", n, len(objects))
-		}
-		s.Stream = objects
+		s.Stream = &app.Stream{Data: data, File: r.unit.path}
 	default:
 		s.Render = render.Options{Dir: path, Root: root(path, r.unit.path), Renderer: r.unit.kind, Namespace: "corpus", ReleaseName: "corpus"}
 	}
@@ -167,6 +159,12 @@ func (g *gateUnderTest) run(ctx context.Context, path string, r *row) error {
 	b, err := app.New(ctx, s)
 	if err != nil {
 		return err
+	}
+	if s.Stream != nil {
+		if n, ok := count(s.Stream.Data); ok && n != len(b.Objects) {
+			r.outcome = dropped
+			return fmt.Errorf("%d objects in the file, %d seen", n, len(b.Objects))
+		}
 	}
 	if err := b.Sound(e); err != nil {
 		return err
@@ -209,12 +207,7 @@ func (g *gateUnderTest) check(ctx context.Context, b *app.Build, s app.Settings,
 	if err := b.Encode(&first); err != nil {
 		return err
 	}
-	objects, err := app.ReadStream(first.Bytes(), "output")
-	if err != nil {
-		r.outcome = unstable
-		return err
-	}
-	s.Stream = objects
+	s.Stream = &app.Stream{Data: first.Bytes(), File: "output"}
 	again, err := app.New(ctx, s)
 	if err != nil {
 		r.outcome = unstable

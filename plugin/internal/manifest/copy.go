@@ -8,7 +8,7 @@ import (
 )
 
 // copier copies a tree of another maker, and makes it one of ours.
-type copier struct{ budget budget }
+type copier struct{ budget *budget }
 
 // copy returns the copy, or what is wrong with v.
 func (c *copier) copy(v any, depth int) (any, string) {

@@ -68,7 +68,7 @@ func EncodeYAML(w io.Writer, objs []Object) error {
 func blockYAML(o Object) ([]byte, error) {
 	text, err := yaml.Marshal(yamlValues(o.Tree))
 	if err == nil {
-		back, problem := parseYAML(text, &budget{left: MaxStream})
+		back, problem := parseYAML(text, newBudget())
 		if problem == nil && len(split(text)) == 1 && reflect.DeepEqual(back, any(o.Tree)) {
 			return text, nil
 		}

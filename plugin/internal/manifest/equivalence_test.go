@@ -39,7 +39,7 @@ func TestScalarsMeanWhatTheyMeanToTheAPIServer(t *testing.T) {
 		for _, form := range []string{"k: %s\n", "k:\n- %s\n", "k: {a: [%s]}\n", "%s: v\n", "%s\n"} {
 			doc := fmt.Sprintf(form, s)
 			want, wantErr := reference([]byte(doc))
-			got, err := parseYAML([]byte(doc), &budget{left: MaxStream})
+			got, err := parseYAML([]byte(doc), newBudget())
 			switch {
 			case err != nil && err.msg == "":
 				t.Errorf("%q: refused without a reason", doc)

@@ -160,7 +160,7 @@ func typeName(v any) string {
 // refuses, and values that JSON does not have; the error is [Errors], without
 // lines.
 func FromTree(tree map[string]any, file string, document int) ([]Object, error) {
-	c := copier{budget: budget{left: MaxStream}}
+	c := copier{budget: newBudget()}
 	m, problem := c.copy(tree, 0)
 	var objs []Object
 	problems := []string{problem}

@@ -3,6 +3,10 @@ package manifest
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/syncgate/syncgate/plugin/internal/parallel"
 )
 
 // Parse decodes a stream of YAML documents, of JSON objects (one after the
@@ -15,6 +19,14 @@ import (
 // duplicate key, or that exceeds a limit is an error. The error is [Errors],
 // with everything that is wrong in every document, and the objects are nil.
 func Parse(data []byte, file string) ([]Object, error) {
+	return Map(data, file, func(o Object) Object { return o })
+}
+
+// Map is Parse that gives each object to work and returns what work returned,
+// in the order of the stream. Documents are decoded, and work runs, on all
+// processors at once; a tree that work does not keep is gone before the next.
+// On an error, work may have seen objects already.
+func Map[T any](data []byte, file string, work func(Object) T) ([]T, error) {
 	if len(data) > MaxStream {
 		return nil, Errors{{File: file, Msg: fmt.Sprintf("stream of %d bytes, want at most %d", len(data), MaxStream)}}
 	}
@@ -22,17 +34,52 @@ func Parse(data []byte, file string) ([]Object, error) {
 	if err != nil {
 		return nil, Errors{{File: file, Msg: err.Error()}}
 	}
-	p := parser{file: file, budget: budget{left: MaxStream}}
-	for _, c := range split(data) {
-		p.chunk(c)
-		if p.full {
+	left := newBudget()
+	chunks := split(data)
+	// A chunk of JSON may hold several documents: from the first one on,
+	// numbers depend on what came before.
+	first := slices.IndexFunc(chunks, func(c chunk) bool { return bytes.HasPrefix(bytes.TrimLeft(c.text, " \t\r\n"), []byte("{")) })
+	if first < 0 {
+		first = len(chunks)
+	}
+	type result struct {
+		done []T
+		errs Errors
+	}
+	results := make([]result, first)
+	parallel.Each(first, func(i int) {
+		p := parser{file: file, budget: left}
+		p.chunk(chunks[i])
+		r := result{errs: p.errs}
+		for _, o := range p.objs {
+			r.done = append(r.done, work(o))
+		}
+		results[i] = r
+	})
+	rest := parser{file: file, budget: left}
+	for _, c := range chunks[first:] {
+		rest.chunk(c)
+		if rest.full {
 			break
 		}
 	}
-	if len(p.errs) > 0 {
-		return nil, p.errs
+	tail := result{make([]T, len(rest.objs)), rest.errs}
+	parallel.Each(len(rest.objs), func(i int) { tail.done[i] = work(rest.objs[i]) })
+	var out []T
+	var errs Errors
+	for _, r := range append(results, tail) {
+		out, errs = append(out, r.done...), append(errs, r.errs...)
+		if len(out) > MaxObjects {
+			return nil, append(errs, &Error{File: file, Msg: fmt.Sprintf("more than %d objects in the stream", MaxObjects)})
+		}
+		if len(errs) >= maxErrors {
+			break
+		}
 	}
-	return p.objs, nil
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return out, nil
 }
 
 type parser struct {
@@ -41,7 +88,7 @@ type parser struct {
 	errs   Errors
 	extra  int // documents that a chunk held beside its first
 	full   bool
-	budget budget
+	budget *budget
 }
 
 // chunk decodes one chunk: a YAML document, or any number of JSON objects,
@@ -67,7 +114,7 @@ func (p *parser) chunk(c chunk) {
 			return
 		}
 	}
-	tree, err := parseYAML(c.text, &p.budget)
+	tree, err := parseYAML(c.text, p.budget)
 	if err != nil {
 		line := err.line
 		if line == 0 {
@@ -90,7 +137,7 @@ func (p *parser) jsonChunk(c chunk, number int) bool {
 		tree, err := j.value(0)
 		if err != nil {
 			if err.syntax && len(trees) < 2 {
-				_, asYAML := parseYAML(c.text, &budget{left: p.budget.left})
+				_, asYAML := parseYAML(c.text, newBudget())
 				if asYAML == nil || len(trees) == 0 {
 					return false
 				}
@@ -151,10 +198,15 @@ func firstLine(text []byte) int {
 
 // A budget bounds what YAML may become. It counts, roughly, bytes of JSON; what
 // is JSON already has no aliases that could multiply it.
-type budget struct{ left int }
+type budget struct{ left atomic.Int64 }
+
+func newBudget() *budget {
+	b := &budget{}
+	b.left.Store(MaxStream)
+	return b
+}
 
 // spend reports whether n bytes were left.
 func (b *budget) spend(n int) bool {
-	b.left -= n
-	return b.left >= 0
+	return b.left.Add(-int64(n)) >= 0
 }

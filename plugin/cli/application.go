@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/syncgate/syncgate/plugin/app"
+	"github.com/syncgate/syncgate/plugin/application"
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/gitrev"
+	"github.com/syncgate/syncgate/plugin/render"
+)
+
+// readApplication reads the manifest of --application, if there is one, and
+// turns DIR from the repository's root into the application's directory.
+func (t *target) readApplication(c *cobra.Command) error {
+	if t.application == "" {
+		return nil
+	}
+	if t.dir == "-" {
+		return usage(c, "--application says what to render, - that it is rendered already")
+	}
+	var both []string
+	for _, name := range ofApplication {
+		if c.Flags().Changed(name) {
+			both = append(both, "--"+name)
+		}
+	}
+	if len(both) > 0 {
+		return usage(c, "--application says that already: leave out %s", strings.Join(both, ", "))
+	}
+	source, err := application.Read(t.application)
+	if err != nil {
+		return app.Refuse(gate.RenderFailed, "%v", err)
+	}
+	t.source = source
+	if t.root = t.dir; t.root == "." || t.root == "" {
+		top, err := gitrev.TopLevel(c.Context(), ".")
+		if err != nil {
+			return usage(c, "here is no Git repository: give the root of the application's repository")
+		}
+		t.root = top
+	}
+	t.dir = filepath.Join(t.root, filepath.FromSlash(source.App.Path))
+	return nil
+}
+
+// sourceOptions are what the manifest says about rendering in the repository
+// at t.root.
+func (t *target) sourceOptions() (render.Options, error) {
+	o, err := t.source.Options(t.root)
+	if err != nil {
+		return o, app.Refuse(gate.RenderFailed, "%v", err)
+	}
+	return o, nil
+}
