@@ -22,6 +22,7 @@ type Signing struct {
 	RenewWithin int64 // seconds: a receipt with less left than this is made anew
 	Release     string
 	Approver    string
+	RenewOnly   bool                  // only what was signed already and is unchanged
 	NoLeaves    bool                  // leave the leaf hashes out
 	Covers      []projection.Category // nil: what the issuer may sign
 	Signer      receipt.Signer
@@ -61,8 +62,11 @@ func (b *Build) Drafts(s Signing, e policy.Effective) ([]Draft, error) {
 		}
 		claims := s.claims(o, covers, digest)
 		same := have && old.Digest == digest && slices.Equal(old.Covers, claims.Covers) && old.Profile == claims.Profile
-		if same && old.Expires-s.Now > s.RenewWithin && b.verifies(s, o) {
+		if same && old.Expires-s.Now > s.RenewWithin && b.counts(s, o, e) {
 			continue
+		}
+		if s.RenewOnly && !same {
+			continue // a change, which a person must look at
 		}
 		d := Draft{Object: o, Claims: claims, First: !have, Renewal: same}
 		if have && !same {
@@ -73,13 +77,20 @@ func (b *Build) Drafts(s Signing, e policy.Effective) ([]Draft, error) {
 	return out, nil
 }
 
+// entry finds the last receipt of the signing issuer and environment: in the
+// lock, else on the object itself.
 func (b *Build) entry(s Signing, o *Object) (lock.Entry, bool) {
-	if b.Lock == nil {
-		return lock.Entry{}, false
+	if b.Lock != nil {
+		for _, x := range b.Lock.Receipts(s.Environment, o.Subject) {
+			if x.Issuer == s.Issuer && !x.Previous {
+				return x, true
+			}
+		}
 	}
-	for _, x := range b.Lock.Receipts(s.Environment, o.Subject) {
-		if x.Issuer == s.Issuer && !x.Previous {
-			return x, true
+	for _, x := range o.Receipts {
+		u, err := receipt.ParseUnverified(x)
+		if err == nil && u.Claims.Issuer == s.Issuer && u.Claims.Environment == s.Environment {
+			return lock.Entry{Receipt: x}, true
 		}
 	}
 	return lock.Entry{}, false
@@ -92,6 +103,24 @@ func (b *Build) last(s Signing, o *Object) (receipt.Claims, bool) {
 	}
 	u, err := receipt.ParseUnverified(x.Receipt)
 	return u.Claims, err == nil
+}
+
+// counts reports whether the lock's receipt is one that the gate would accept:
+// by policy, if it knows the issuer, so that what is revoked or retired is made
+// anew, and else by the signer's key.
+func (b *Build) counts(s Signing, o *Object, e policy.Effective) bool {
+	if !b.verifies(s, o) {
+		return false
+	}
+	if _, known := e.Rules.Issuers[s.Issuer]; !known {
+		return true
+	}
+	x, _ := b.entry(s, o)
+	d := gate.Evaluate(gate.Request{
+		Rules: &e.Rules, Subject: o.Subject, GenerateName: o.generate,
+		Object: o.Projection, Receipts: []string{x.Receipt}, Now: s.Now,
+	})
+	return len(d.Ignored) == 0
 }
 
 // verifies reports whether the lock's receipt is of the key that signs now. A
@@ -183,24 +212,49 @@ func movedSince(old receipt.Claims, p *projection.Projection) []gate.Moved {
 	return gate.MovedSince(p, old.Covers, old.Leaves)
 }
 
+// Sign makes the receipts of the drafts, in their order.
+func Sign(drafts []Draft, s Signing) ([]string, error) {
+	out := make([]string, len(drafts))
+	for i, d := range drafts {
+		compact, err := receipt.Sign(d.Claims, s.Signer)
+		if err != nil {
+			return nil, fmt.Errorf("signing %s: %w", d.Object.Subject, err)
+		}
+		out[i] = compact
+	}
+	return out, nil
+}
+
 // Write signs the drafts and saves them in the lock. Nothing is written unless
 // every receipt could be made.
 func (b *Build) Write(drafts []Draft, s Signing) error {
-	for _, d := range drafts {
-		compact, err := receipt.Sign(d.Claims, s.Signer)
-		if err != nil {
-			return fmt.Errorf("signing %s: %w", d.Object.Subject, err)
-		}
-		err = b.Lock.PutReceipt(lock.Entry{
+	receipts, err := Sign(drafts, s)
+	if err != nil {
+		return err
+	}
+	for i, d := range drafts {
+		err := b.Lock.PutReceipt(lock.Entry{
 			Environment: s.Environment, Subject: d.Object.Subject, Issuer: s.Issuer,
-			Comment: Comment(d.Claims, d.Object.Subject, d.Object.Projection), Receipt: compact,
+			Comment: Comment(d.Claims, d.Object.Subject, d.Object.Projection), Receipt: receipts[i],
 		})
 		if err != nil {
 			return fmt.Errorf("locking the receipt of %s: %w", d.Object.Subject, err)
 		}
 	}
-	if err := b.Lock.Save(); err != nil {
-		return err
+	return b.Lock.Save()
+}
+
+// Replace returns the receipts of an object with those of the signing issuer
+// and environment taken out and one put in: what an annotation holds is for all
+// environments and issuers.
+func Replace(have []string, s Signing, compact string) []string {
+	out := []string{compact}
+	for _, x := range have {
+		u, err := receipt.ParseUnverified(x)
+		if err == nil && u.Claims.Issuer == s.Issuer && u.Claims.Environment == s.Environment {
+			continue
+		}
+		out = append(out, x)
 	}
-	return b.writeInputs(b.dir)
+	return out
 }

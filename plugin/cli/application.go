@@ -37,14 +37,22 @@ func (t *target) readApplication(c *cobra.Command) error {
 	}
 	t.source = source
 	if t.root = t.dir; t.root == "." || t.root == "" {
-		top, err := gitrev.TopLevel(c.Context(), ".")
-		if err != nil {
-			return usage(c, "here is no Git repository: give the root of the application's repository")
+		t.root = "."
+		if top, err := gitrev.TopLevel(c.Context(), "."); err == nil {
+			t.root = top
 		}
-		t.root = top
 	}
-	t.dir = filepath.Join(t.root, filepath.FromSlash(source.App.Path))
+	t.in(t.root)
 	return nil
+}
+
+// in moves the target to a directory: the application's, or with --application
+// a checkout of its repository.
+func (t *target) in(dir string) {
+	t.dir, t.root = dir, dir
+	if t.application != "" {
+		t.dir = filepath.Join(dir, filepath.FromSlash(t.source.App.Path))
+	}
 }
 
 // sourceOptions are what the manifest says about rendering in the repository

@@ -25,7 +25,8 @@ func newDiff() *cobra.Command {
 		Short: "Which gated fields a change touches, and who must sign them",
 		Long: `Diff renders the application twice and compares the gated fields. OLD and NEW are
 directories, or Git revisions of the repository that the current directory is
-in; --path is the application's directory in it (default: the current one).
+in; --path is the application's directory in it (default: the current one, or
+with --application what its manifest says; directories are then repositories).
 With a policy it tells for each changed category who may sign it, and whether
 NEW already carries the receipts.`,
 		Args: cobra.ExactArgs(2),
@@ -64,7 +65,7 @@ NEW already carries the receipts.`,
 // current directory.
 func buildSide(c *cobra.Command, t target, e policy.Effective, arg, path string) (*app.Build, error) {
 	if st, err := os.Stat(arg); err == nil && st.IsDir() {
-		t.dir = arg
+		t.in(arg)
 		s, err := t.settings(c, e)
 		if err != nil {
 			return nil, err
@@ -77,11 +78,14 @@ func buildSide(c *cobra.Command, t target, e policy.Effective, arg, path string)
 		return nil, err
 	}
 	defer remove()
-	rel, err := fromTop(c.Context(), path)
-	if err != nil {
-		return nil, err
+	t.in(dir)
+	if t.application == "" {
+		rel, err := fromTop(c.Context(), path)
+		if err != nil {
+			return nil, err
+		}
+		t.dir = filepath.Join(dir, rel)
 	}
-	t.dir = filepath.Join(dir, rel)
 	if _, err := os.Stat(t.dir); os.IsNotExist(err) {
 		return &app.Build{}, nil // the application is new, or gone
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/syncgate/syncgate/plugin/keys"
 	"github.com/syncgate/syncgate/plugin/policy"
 	"github.com/syncgate/syncgate/plugin/projection"
+	"github.com/syncgate/syncgate/plugin/receipt"
 )
 
 // defaultLifetime is that of policy (docs/spec/policy.md, maxLifetime).
@@ -24,6 +25,10 @@ const defaultLifetime = 90 * 24 * time.Hour
 type signOptions struct {
 	target
 	key, kid, issuer  string
+	command, public   string
+	imageCheck        string
+	annotate          bool
+	renewOnly         bool
 	release, approver string
 	covers            []string
 	lifetime, renew   time.Duration
@@ -56,12 +61,18 @@ what is signed changes no byte. Images must be pinned first: syncgate pin.`,
 	f.DurationVar(&o.lifetime, "lifetime", defaultLifetime, "how long the receipts are good")
 	f.DurationVar(&o.renew, "renew-within", 0, "make receipts anew that have less left than this")
 	f.BoolVar(&o.yes, "yes", false, "do not ask")
+	f.BoolVar(&o.renewOnly, "renew-only", false, "sign only what was signed before and is unchanged: safe in a scheduled job")
+	f.StringVar(&o.command, "sign-command", "", "instead of --key: a command that gets the signing input on standard input and prints the signature (raw or base64; ECDSA as DER or r||s)")
+	f.StringVar(&o.public, "public-key", "", "with --sign-command: the public key (PEM or JWK set) that belongs to it")
+	f.StringVar(&o.imageCheck, "image-check", "", "a shell command that is run once for each image with the reference as its last argument, such as 'cosign verify --key k.pub'; if it fails nothing is signed")
+	f.BoolVar(&o.annotate, "annotate", false, "write receipts into the manifests (plain YAML files), comments kept, instead of the lock")
 	f.BoolVar(&o.noLeaves, "no-leaves", false, "leave out the field hashes that let a refusal name the field that moved")
-	for _, name := range []string{"key", "issuer"} {
-		if err := c.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined above
-		}
+	if err := c.MarkFlagRequired("issuer"); err != nil {
+		panic(err) // the flag is defined above
 	}
+	c.MarkFlagsOneRequired("key", "sign-command")
+	c.MarkFlagsMutuallyExclusive("key", "sign-command")
+	c.MarkFlagsRequiredTogether("sign-command", "public-key")
 	return c
 }
 
@@ -102,7 +113,15 @@ func runSign(c *cobra.Command, o *signOptions) error {
 	if err := confirm(c, o.yes, len(drafts), s); err != nil {
 		return err
 	}
-	if err := b.Write(drafts, s); err != nil {
+	if err := checkImages(c, o.imageCheck, drafts); err != nil {
+		return err
+	}
+	if o.annotate {
+		err = annotateDrafts(o.dir, e.Annotation, b, drafts, s)
+	} else {
+		err = b.Write(drafts, s)
+	}
+	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(c.OutOrStdout(), "signed %d of %d objects for %s as %s with key %s, until %s\n",
@@ -136,12 +155,29 @@ func (o *signOptions) signing(c *cobra.Command, e policy.Effective) (app.Signing
 		}
 		s.Covers = append(s.Covers, cat)
 	}
-	signer, err := keys.ReadSigner(o.key, o.kid)
+	s.RenewOnly = o.renewOnly
+	signer, err := o.signer(c)
 	if err != nil {
 		return s, err
 	}
 	s.Signer = signer
 	return s, nil
+}
+
+func (o *signOptions) signer(c *cobra.Command) (receipt.Signer, error) {
+	if o.command == "" {
+		return keys.ReadSigner(o.key, o.kid)
+	}
+	list, err := publicKeys(o.public)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range list {
+		if o.kid == "" && len(list) == 1 || k.ID == o.kid {
+			return keys.NewExecSigner(c.Context(), strings.Fields(o.command), k, "")
+		}
+	}
+	return nil, usage(c, "%s holds %d keys: say which one with --kid", o.public, len(list))
 }
 
 // showDraft tells the person who signs what is about to be approved.
