@@ -21,7 +21,7 @@
 //
 // # Where the rules are
 //
-// One table (table_*.go) holds every gated field and every field that is
+// One table (table.go, kinds.go, table_not.go) holds every gated field and every field that is
 // known and deliberately not gated, with the reason. The shapes that say how
 // values are normalised (schema_gen.go) are generated from the Kubernetes API
 // types. The normative text is docs/spec/gated-fields.md.

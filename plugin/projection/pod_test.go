@@ -79,7 +79,7 @@ func TestPodLevelFields(t *testing.T) {
 		{"node name in a template", `nodeName: cp-1`, []string{`privilege nodeName = "cp-1"`}},
 		{"system priority classes only", `priorityClassName: system-node-critical`, []string{`privilege priorityClassName = "system-node-critical"`}},
 		{"another priority class", `priorityClassName: high`, nil},
-		{"tolerations of control-plane nodes, as a set", `tolerations: [{key: node-role.kubernetes.io/master, operator: Exists}, {key: other, operator: Exists}, {operator: Exists}]`, []string{
+		{"tolerations of control-plane nodes, as a set", `tolerations: [{operator: Exists}, {key: other, operator: Exists}, {key: node-role.kubernetes.io/master, operator: Exists}, {operator: Exists}]`, []string{
 			`privilege tolerations = [{"key":"node-role.kubernetes.io/master","operator":"Exists"},{"operator":"Exists"}]`}},
 		{"a toleration of everything", `tolerations: [{operator: Exists, effect: NoSchedule}]`, []string{`privilege tolerations = [{"effect":"NoSchedule","operator":"Exists"}]`}},
 		{"other tolerations", `tolerations: [{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 300}]`, nil},

@@ -6,6 +6,7 @@ import (
 )
 
 //go:generate go run ./internal/schemagen schema_gen.go
+//go:generate go run ./internal/docgen ../../docs/spec/gated-fields.md
 
 // fieldSpec is one member of an API type, as schemagen writes it down.
 type fieldSpec struct {

@@ -36,7 +36,9 @@ var notLeaves = []exclusion{
 	{"core/v1.ReplicationControllerSpec", "minReadySeconds replicas", rollout},
 	{"core/v1.ReplicationControllerSpec", "selector", "which pods are counted as its own"},
 	{"batch/v1.CronJobSpec", "concurrencyPolicy failedJobsHistoryLimit schedule startingDeadlineSeconds successfulJobsHistoryLimit suspend timeZone", "when and how often it runs"},
-	{"batch/v1.JobSpec", "activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions managedBy manualSelector maxFailedIndexes parallelism podFailurePolicy podReplacementPolicy scheduling selector successPolicy suspend ttlSecondsAfterFinished", "how many run, how failures count, and when"},
+	{"batch/v1.JobSpec", "activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions managedBy manualSelector maxFailedIndexes parallelism podFailurePolicy podReplacementPolicy selector successPolicy suspend ttlSecondsAfterFinished", "how many run, how failures count, and when"},
+
+	{"batch/v1.JobSpec", "scheduling", "in groups; its claims count where a pod names the same ones, which is a leaf"},
 
 	{"core/v1.PodSpec", "nodeName imagePullSecrets", "of a Pod itself: the scheduler, and admission of its service account, write them"},
 	{"core/v1.Probe", "failureThreshold initialDelaySeconds periodSeconds successThreshold terminationGracePeriodSeconds timeoutSeconds", "when and how often a probe runs"},

@@ -34,7 +34,6 @@ var defaults = map[string]string{
 	"rbac/v1.RoleRef.apiGroup":                                             `"rbac.authorization.k8s.io"`,
 	"resource/v1.ExactDeviceRequest.allocationMode":                        `"ExactCount"`,
 	"resource/v1.DeviceSubRequest.allocationMode":                          `"ExactCount"`,
-	"resource/v1.DeviceTaint.timeAdded":                                    `""`,
 	"admissionregistration/v1.ValidatingWebhook.failurePolicy":             `"Fail"`,
 	"admissionregistration/v1.ValidatingWebhook.matchPolicy":               `"Equivalent"`,
 	"admissionregistration/v1.ValidatingWebhook.timeoutSeconds":            `num("10")`,

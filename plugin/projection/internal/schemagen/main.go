@@ -41,21 +41,31 @@ func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: schemagen OUT.go")
 	}
-	src := &source{dirs: map[string]string{
-		"k8s.io/api":          moduleDir("k8s.io/api"),
-		"k8s.io/apimachinery": moduleDir("k8s.io/apimachinery"),
-	}, pkgs: map[string]*pkg{}}
-	g := &generator{src: src, done: map[string][]field{}}
-	for _, r := range roots {
-		g.visit(r)
-	}
-	out, err := g.file()
+	out, err := generate()
 	if err != nil {
 		log.Fatal(err)
 	}
 	if err := os.WriteFile(os.Args[1], out, 0o644); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// generate reads the API sources of the versions in go.mod.
+func generate() ([]byte, error) {
+	src := &source{dirs: map[string]string{
+		"k8s.io/api":          moduleDir("k8s.io/api"),
+		"k8s.io/apimachinery": moduleDir("k8s.io/apimachinery"),
+	}, pkgs: map[string]*pkg{}}
+	g := &generator{src: src, done: map[string][]field{}, used: map[string]bool{}}
+	for _, r := range roots {
+		g.visit(r)
+	}
+	for name := range defaults {
+		if !g.used[name] {
+			return nil, fmt.Errorf("a default of %s, which is no field in reach", name)
+		}
+	}
+	return g.file()
 }
 
 func moduleDir(path string) string {
@@ -78,6 +88,7 @@ type field struct {
 type generator struct {
 	src  *source
 	done map[string][]field
+	used map[string]bool // the defaults that a field was found for
 }
 
 func (g *generator) visit(name string) {
@@ -120,6 +131,7 @@ func (g *generator) fields(p *pkg, st *ast.StructType, owner string) []field {
 		}
 		if fix, ok := defaults[owner+"."+name]; ok {
 			fd.def = fix
+			g.used[owner+"."+name] = true
 		}
 		out = append(out, fd)
 	}
