@@ -138,9 +138,11 @@ func withoutChance(s string) string {
 
 func buildInto(t *testing.T, bin string) {
 	t.Helper()
-	out, err := exec.Command("go", "build", "-o", bin+string(filepath.Separator), ".").CombinedOutput()
-	if err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(program, filepath.Join(bin, "syncgate")); err != nil {
+		t.Fatal(err)
 	}
 }
 
