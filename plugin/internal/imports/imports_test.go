@@ -178,7 +178,7 @@ var layers = []struct {
 	{"core", core, false},
 	{"edge", []string{"plugin/internal/parallel", "plugin/internal/manifest", "plugin/lock", "plugin/keys", "plugin/policy"}, false},
 	{"adapters", []string{"plugin/render", "plugin/registry", "plugin/gitrev"}, true},
-	{"the joining of them", []string{"plugin/app", "plugin/application"}, false},
+	{"the joining of them", []string{"plugin/app", "plugin/application", "plugin/annotate"}, false},
 	{"front ends", []string{"plugin/argocd", "plugin/cli", "plugin/flux", "plugin/webhook"}, true},
 	{"programs", []string{"cmd/syncgate", "cmd/syncgate-webhook", "cmd/syncgate-controller"}, true},
 }
