@@ -57,6 +57,7 @@ type Object struct {
 	Projection *projection.Projection // nil if Problem says why there is none
 	Receipts   []string               // in the order of the annotation
 	Pinned     []pin.Change
+	Unknown    []string   // paths that look like images, in a kind nobody described
 	Problem    *gate.Item // what was wrong before a receipt was looked at
 
 	generate string // metadata.generateName
@@ -120,7 +121,20 @@ func New(ctx context.Context, s Settings) (*Build, error) {
 		r.Sentence.Fix = "check the path and the renderer; to remove the application delete it in Argo CD or Flux"
 		return nil, r
 	}
+	if s.Effective.UnknownImages == policy.WarnUnknown {
+		b.warnUnknown()
+	}
 	return b, b.unique()
+}
+
+// warnUnknown reports what looks like an image and is neither pinned nor
+// gated.
+func (b *Build) warnUnknown() {
+	for _, o := range b.Objects {
+		for _, path := range o.Unknown {
+			b.Warnings = append(b.Warnings, fmt.Sprintf("%s: %s looks like an image and is not gated: name it under kinds in policy", o.Subject.Short(), path))
+		}
+	}
 }
 
 // open reads the lock beside the application.
@@ -207,7 +221,7 @@ func (s Settings) prepare(ctx context.Context, l *lock.Lock, o *Object) {
 		problem(gate.ProtectedTarget, "namespace %s is protected: only the writers that policy lists under protected may render into it", ns)
 		return
 	}
-	changes, err := pin.Object(ctx, o.Tree, s.resolver(l), s.mayStay(l))
+	changes, err := pin.ObjectWith(ctx, s.Effective.Projector.EachImage, o.Tree, s.resolver(l), s.mayStay(l))
 	if err != nil {
 		reason, text, fix := pinProblem(err)
 		problem(reason, "%s", text)
@@ -215,9 +229,14 @@ func (s Settings) prepare(ctx context.Context, l *lock.Lock, o *Object) {
 		return
 	}
 	o.Pinned = changes
-	o.Projection, err = projection.Project(o.Tree)
+	o.Projection, err = s.Effective.Projector.Project(o.Tree)
 	if err != nil {
 		problem(gate.ObjectMalformed, "%v (%s)", err, o.Where())
+		return
+	}
+	if o.Unknown = s.Effective.Projector.UnknownImages(o.Tree); len(o.Unknown) > 0 && s.Effective.UnknownImages == policy.RefuseUnknown {
+		problem(gate.UnknownImage, "%s looks like an image, in a kind that neither syncgate nor policy knows", strings.Join(o.Unknown, ", "))
+		o.Problem.Fix = "name the path under kinds in policy, with pin: true if it is an image"
 		return
 	}
 	if key := forced(o); key != "" {

@@ -44,7 +44,7 @@ why it may or may not run. It ends with the same exit status as generate: 0, 10
 			if err := b.Comments(e, &v); err != nil {
 				return err
 			}
-			for _, w := range b.Warnings {
+			for _, w := range append(e.Warnings, b.Warnings...) {
 				fmt.Fprintln(c.ErrOrStderr(), "warning: "+w)
 			}
 			if output == "json" {

@@ -12,7 +12,6 @@ import (
 	"github.com/syncgate/syncgate/plugin/lock"
 	"github.com/syncgate/syncgate/plugin/pin"
 	"github.com/syncgate/syncgate/plugin/policy"
-	"github.com/syncgate/syncgate/plugin/projection"
 )
 
 func newPin() *cobra.Command {
@@ -123,7 +122,7 @@ func references(b *app.Build, e policy.Effective) ([]reference, []gate.Item) {
 			items = append(items, *o.Problem)
 			continue
 		}
-		_ = projection.EachImage(o.Tree, func(path, ref string) (string, error) {
+		_ = e.Projector.EachImage(o.Tree, func(path, ref string) (string, error) {
 			if slices.ContainsFunc(e.Rules.AllowUnpinned, func(g gate.Glob) bool { return g.Match(ref) }) {
 				return ref, nil
 			}

@@ -258,7 +258,7 @@ func (e *evaluation) revokes(r receipt.Revocation, c *candidate) string {
 }
 
 func (e *evaluation) runs(digest string) bool {
-	for _, l := range e.Object.In(projection.Image) {
+	for _, l := range e.Object.Images() {
 		if ref, ok := l.Value.(string); ok && strings.HasSuffix(ref, "@"+digest) {
 			return true
 		}

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -102,7 +103,13 @@ type evaluation struct {
 func (e *evaluation) required() []Required {
 	all := e.Rules.categories()
 	var out []Required
-	for _, a := range e.Object.Applies() {
+	applies := e.Object.Applies()
+	if e.Old != nil { // an object that loses its last container is still what it was
+		applies = slices.Concat(applies, e.Old.Applies())
+		slices.Sort(applies)
+		applies = slices.Compact(applies)
+	}
+	for _, a := range applies {
 		for _, q := range all {
 			if q.Category == a {
 				out = append(out, q)
@@ -125,19 +132,14 @@ func gated(p *projection.Projection, required []Required) bool {
 // unpinned refuses image leaves without a digest: a tag can be pushed again
 // after it was signed.
 func (e *evaluation) unpinned(required []Required) {
-	wanted := false
-	for _, q := range required {
-		wanted = wanted || q.Category == projection.Image
-	}
-	if !wanted || e.Old != nil && projection.EqualIn(e.Old, e.Object, projection.Image) {
-		return
-	}
-	for _, l := range e.Object.In(projection.Image) {
+	for _, l := range e.Object.Images() {
 		ref, _ := l.Value.(string)
-		if strings.Contains(ref, "@sha256:") || e.mayBeUnpinned(ref) {
+		wanted := slices.ContainsFunc(required, func(q Required) bool { return q.Category == l.Category })
+		if !wanted || strings.Contains(ref, "@sha256:") || e.mayBeUnpinned(ref) ||
+			e.Old != nil && projection.EqualIn(e.Old, e.Object, l.Category) {
 			continue
 		}
-		e.findings = append(e.findings, Finding{Reason: ImageNotPinned, Categories: []projection.Category{projection.Image}, Path: l.Path,
+		e.findings = append(e.findings, Finding{Reason: ImageNotPinned, Categories: []projection.Category{l.Category}, Path: l.Path,
 			Text: fmt.Sprintf("%s is %s, which has no digest", ShortPath(l.Path), clip(ref, maxValue))})
 	}
 }

@@ -82,10 +82,19 @@ func (f Failures) Unwrap() []error {
 // as they are; nil allows none. On an error, of type Failures if it is about
 // images, the object is unchanged.
 func Object(ctx context.Context, tree map[string]any, resolve Resolver, allow func(ref string) bool) ([]Change, error) {
+	return ObjectWith(ctx, projection.EachImage, tree, resolve, allow)
+}
+
+// Images finds and replaces the images of an object: projection.EachImage, or
+// the method of a Projector that knows more of them.
+type Images func(tree map[string]any, fn func(path, ref string) (string, error)) error
+
+// ObjectWith is Object with another way to find images.
+func ObjectWith(ctx context.Context, images Images, tree map[string]any, resolve Resolver, allow func(ref string) bool) ([]Change, error) {
 	p := pinner{resolve: resolve, allow: allow, known: map[string]answer{}}
 	var changes []Change
 	var failures Failures
-	err := projection.EachImage(tree, func(path, ref string) (string, error) {
+	err := images(tree, func(path, ref string) (string, error) {
 		pinned, err := p.pin(ctx, ref)
 		if err != nil {
 			failures = append(failures, &Failure{Path: path, Image: ref, Err: err})

@@ -12,12 +12,7 @@ import (
 // CustomKind is a field of a custom resource that policy gates: the string at
 // Path in every object of Group and Kind is a leaf of Category ("x-..."). With
 // Pin it is an image reference and is pinned like one.
-type CustomKind struct {
-	Group, Kind string
-	Path        string // keys of maps, joined by "."
-	Category    projection.Category
-	Pin         bool
-}
+type CustomKind = projection.CustomField
 
 func (v *validator) customKinds() []CustomKind {
 	var out []CustomKind
@@ -34,7 +29,7 @@ func (v *validator) customKinds() []CustomKind {
 				v.fail(path, "the same field as kinds[%d]", j)
 			}
 		}
-		out = append(out, CustomKind{d.Group, d.Kind, d.Path, projection.Category(d.Category), d.Pin})
+		out = append(out, CustomKind{Group: d.Group, Kind: d.Kind, Path: d.Path, Category: projection.Category(d.Category), Pin: d.Pin})
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/projection"
 )
 
 // App is an application (of Argo CD, or a Flux Kustomization) or a run of the
@@ -40,10 +41,13 @@ type Effective struct {
 	Mirrors       map[string]string // registry host -> host, or host/prefix
 	UnknownImages UnknownImages
 	Kinds         []CustomKind
+	Projector     *projection.Projector // projects with Kinds
 
 	KeepPrevious int   // earlier receipts of a subject that are kept and stamped
 	Grace        int64 // seconds for which an expired receipt still creates a Job or Pod
 	Backstop     bool  // the webhook is installed: what render leaves open is judged
+
+	Warnings []string // what has been turned off: Policy.Warnings
 
 	protection *protection
 }
@@ -90,6 +94,7 @@ func (p *Policy) ForEnvironment(a App, name string) (Effective, error) {
 
 func (p *Policy) effective(a App, env environment) Effective {
 	e := p.base
+	e.Warnings = p.warnings
 	required := maps.Clone(p.required)
 	// First what depends on the cache key, the last rule wins; then what may
 	// only tighten, on top of whatever that gave.

@@ -96,7 +96,7 @@ const minimal = header + "environment: prod\nissuers:\n- name: a\n  keys: {file:
 // two issuers, which need subjects.
 const two = header + "environment: prod\nissuers:\n- {name: a, keys: {file: a.json}, subjects: ['*/*/*/*']}\n- {name: b, keys: {file: b.json}, subjects: ['*/*/*/*']}\n"
 
-var cmpEffective = cmp.Options{cmpopts.IgnoreUnexported(Effective{}), cmpopts.IgnoreFields(receipt.Key{}, "Public", "Thumbprint")}
+var cmpEffective = cmp.Options{cmpopts.IgnoreUnexported(Effective{}, projection.Projector{}), cmpopts.IgnoreFields(receipt.Key{}, "Public", "Thumbprint"), cmpopts.IgnoreFields(Effective{}, "Warnings")}
 
 func TestMinimalPolicyHasSafeDefaults(t *testing.T) {
 	p, err := parse(t, minimal)
@@ -230,6 +230,7 @@ func TestEveryFieldIsDecoded(t *testing.T) {
 		Help:       "Releases are signed by the release workflow; RBAC by #security",
 		Annotation: "acme.example/receipt", Pins: Registry, Mirrors: map[string]string{"docker.io": "registry.internal:5000"}, UnknownImages: RefuseUnknown,
 		Kinds:        []CustomKind{{Group: "monitoring.coreos.com", Kind: "Prometheus", Path: "spec.image", Category: "x-operators", Pin: true}},
+		Projector:    &projection.Projector{},
 		KeepPrevious: 2, Grace: 24 * 3600, Backstop: true,
 	}
 	opts := append(cmpEffective, cmpopts.IgnoreFields(receipt.Key{}, "Algorithm"))
@@ -248,7 +249,11 @@ func TestEveryFieldIsDecoded(t *testing.T) {
 	if d := cmp.Diff(wantAdmission, p.Admission()); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"mode.admission is Warn: nothing is refused at admission"}, p.Warnings()); d != "" {
+	warnings := []string{
+		"mode.admission is Warn: nothing is refused at admission",
+		"receipts.backstop is true: render passes receipts that have expired or were revoked, for the webhook to judge; without the webhook nothing does",
+	}
+	if d := cmp.Diff(warnings, p.Warnings()); d != "" {
 		t.Error(d)
 	}
 	sandbox, err := p.For(App{Name: "sandbox-1"})

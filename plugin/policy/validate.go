@@ -59,6 +59,7 @@ func (v *validator) policy() *Policy {
 			Help:       v.doc.Help,
 			Mirrors:    v.mirrors(),
 			Kinds:      kinds,
+			Projector:  projection.NewProjector(kinds),
 			Annotation: defaultAnnotation,
 			protection: v.protection(),
 		},
@@ -198,6 +199,9 @@ func (v *validator) warnings() []string {
 	}
 	if v.doc.Mode.Admission.is(warn) {
 		out = append(out, "mode.admission is Warn: nothing is refused at admission")
+	}
+	if v.doc.Receipts.Backstop {
+		out = append(out, "receipts.backstop is true: render passes receipts that have expired or were revoked, for the webhook to judge; without the webhook nothing does")
 	}
 	return out
 }

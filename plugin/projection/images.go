@@ -19,7 +19,10 @@ type imagePlace struct {
 // was. A reference that is absent or no string is passed over: Project says
 // what is wrong with it.
 func EachImage(obj map[string]any, fn func(path, ref string) (string, error)) error {
-	places := imagePlaces(obj)
+	return eachImage(imagePlaces(obj), fn)
+}
+
+func eachImage(places []imagePlace, fn func(path, ref string) (string, error)) error {
 	replaced := make([]string, len(places))
 	var errs []error
 	for i, p := range places {

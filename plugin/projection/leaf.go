@@ -15,6 +15,7 @@ type Leaf struct {
 
 	harmless bool // only tightens, or does nothing
 	binding  bool // an image#repository leaf, there because of another leaf
+	image    bool // a custom field that is an image reference
 }
 
 // Projection is what the gate knows of an object. The zero value belongs to
