@@ -5,6 +5,10 @@ SHELL := bash
 MODULES := . e2e e2e/kube e2e/argocd2
 PROGRAMS := $(patsubst %,./%,$(filter-out cmd/internal,$(wildcard cmd/*)))
 FUZZTIME ?= 30s
+CORPUS ?= ../shared/corpus/open
+OUT ?= bin/corpus.tsv
+# What other renderers make of the same folder, if it stands beside it.
+EXPECT ?= $(patsubst %/,%,$(dir $(patsubst %/,%,$(CORPUS))))/RENDER.tsv
 IMAGE ?= ghcr.io/syncgate/syncgate:dev
 
 .PHONY: help demo test e2e lint bench fuzz build corpus image tidy
@@ -24,8 +28,9 @@ e2e: ## run a real control plane and a real Argo CD on loopback
 lint: ## vet, gofmt, staticcheck and generated files, in all modules
 	.ci/run lint
 
-bench: ## run the benchmarks
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## run the benchmarks; ends with one line BENCH<TAB>name<TAB>value<TAB>limit a measure
+	go test -run '^$$' -bench . -benchmem -benchtime 200ms ./plugin/...
+	go run ./plugin/internal/bench
 
 fuzz: ## run every fuzz target for FUZZTIME
 	for package in $$(go list ./...); do
@@ -38,9 +43,11 @@ fuzz: ## run every fuzz target for FUZZTIME
 build: ## build the programs into bin/
 	CGO_ENABLED=0 go build -trimpath -o bin/ $(PROGRAMS)
 
-corpus: ## run the tests over a corpus of real manifests (SYNCGATE_SHARED)
-	: "$${SYNCGATE_SHARED:?names the folder with corpus/open}"
-	go test -count=1 -v -run Corpus ./plugin/...
+corpus: ## run the whole gate over a folder of manifests, overlays and charts (CORPUS=DIR OUT=FILE.tsv)
+	@test -d '$(CORPUS)' || { echo "no folder $(CORPUS): give CORPUS=DIR" >&2; exit 1; }
+	mkdir -p "$$(dirname '$(OUT)')"
+	go run ./cmd/internal/corpus --corpus '$(CORPUS)' --out '$(OUT)' \
+		$(if $(wildcard $(EXPECT)),--expect '$(EXPECT)' --explained cmd/internal/corpus/explained.tsv)
 
 image: ## build the container image IMAGE
 	docker build --tag '$(IMAGE)' .
