@@ -23,15 +23,17 @@ var stricter = map[string]string{
 	"redhat-cop+gitops-catalog/jenkins2/overlays/nexus2-settings":                                             `"settings.xml" does not exist`,
 }
 
-// corpusRow is one line of RENDER.tsv: what kustomize itself made of a
-// directory, offline.
+// corpusRow is one line of RENDER.tsv: what kustomize or Helm itself made of
+// a directory, offline.
 type corpusRow struct {
-	dir  string
-	ok   bool
-	docs int
+	dir    string
+	values string // file, "" for none
+	ok     bool
+	docs   int
 }
 
-func corpus(t *testing.T) (string, []corpusRow) {
+// corpus returns the directory of the corpus and its rows of a type.
+func corpus(t *testing.T, kind string) (string, []corpusRow) {
 	t.Helper()
 	dir := os.Getenv("SYNCGATE_SHARED")
 	if dir == "" {
@@ -51,14 +53,15 @@ func corpus(t *testing.T) (string, []corpusRow) {
 	}
 	var rows []corpusRow
 	for _, l := range lines {
-		if !strings.HasPrefix(l[0], "kustomize") {
+		if !strings.HasPrefix(l[0], kind) {
 			continue
 		}
 		docs, err := strconv.Atoi(l[3])
 		if err != nil {
 			t.Fatalf("line %q: %v", l, err)
 		}
-		rows = append(rows, corpusRow{dir: l[1], ok: l[2] == "ok", docs: docs})
+		name, values, _ := strings.Cut(l[1], " -f ")
+		rows = append(rows, corpusRow{dir: name, values: values, ok: l[2] == "ok", docs: docs})
 	}
 	return filepath.Join(dir, "open"), rows
 }
@@ -67,7 +70,7 @@ func corpus(t *testing.T) (string, []corpusRow) {
 // kustomize itself made, or is refused for a reason listed above; what
 // kustomize could not build offline is an error here too.
 func TestCorpusKustomizationsRenderAsKustomizeDoes(t *testing.T) {
-	root, rows := corpus(t)
+	root, rows := corpus(t, "kustomize")
 	built := 0
 	for _, row := range rows {
 		app := filepath.Join(root, filepath.FromSlash(row.dir))

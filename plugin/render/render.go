@@ -1,18 +1,23 @@
 // Package render turns an application's directory into Kubernetes objects:
-// with kustomize if it is a kustomization, else by reading its files, as the
+// with kustomize if it is a kustomization, with Helm if it is a chart, with
+// the operator's command if there is one, else by reading its files, as the
 // native sources of Argo CD and Flux do (docs/argocd.md, "Parity"). It reads
 // one repository and no network, and what it cannot render it refuses.
 package render
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 
 	"github.com/syncgate/syncgate/plugin/internal/manifest"
+	"github.com/syncgate/syncgate/plugin/render/internal/command"
+	"github.com/syncgate/syncgate/plugin/render/internal/helm"
 	"github.com/syncgate/syncgate/plugin/render/internal/kustomize"
 	"github.com/syncgate/syncgate/plugin/render/internal/repo"
 )
@@ -20,21 +25,28 @@ import (
 // The renderers that Options may name.
 const (
 	Kustomize = "kustomize"
+	Helm      = "helm"
 	Directory = "directory"
+	Command   = "command"
 )
 
-// helm is recognised, so that a chart is refused by name and its templates
-// are never taken for manifests.
-const helm = "helm"
+// DefaultKubeVersion is the Kubernetes version that charts are rendered for
+// when nobody says another. It is a constant, and not that of a library, so
+// that an update of this program leaves digests alone.
+const DefaultKubeVersion = "1.35.0"
 
 // Options say what to render. Only Dir is required.
 type Options struct {
 	// Dir is the application's directory.
 	Dir string
 
-	// Renderer is Kustomize or Directory; empty means by the files in Dir: a
-	// kustomization, else a chart (which this build refuses), else plain files.
+	// Renderer is one of the constants; empty means Command if there is one,
+	// else by the files in Dir: a kustomization, else a chart, else plain files.
 	Renderer string
+
+	// Command is the program, with its arguments, that the operator configured
+	// to render with. It never comes from the repository or its owner.
+	Command []string
 
 	// Root is the repository that nothing may leave; empty means the nearest
 	// directory at or above Dir that holds .git, or Dir if there is none. A
@@ -48,9 +60,22 @@ type Options struct {
 	Recurse          bool
 	Include, Exclude string
 
-	// For the Helm renderer; the others ignore them.
+	// For the Helm renderer; the others ignore them. An empty KubeVersion is
+	// DefaultKubeVersion, an empty Namespace "default"; ReleaseName is required.
 	Namespace, ReleaseName, KubeVersion string
 	APIVersions                         []string
+	Helm                                HelmOptions
+}
+
+// HelmOptions are those of Argo CD's Helm source, with its precedence: value
+// files in their order, then Values, then single settings.
+type HelmOptions struct {
+	ValueFiles              []string // relative to Dir; with a leading "/" to Root
+	IgnoreMissingValueFiles bool
+	Values                  map[string]any
+	Set, SetString, SetFile []string // in Helm's syntax: "a.b=c,d[0]=e"
+
+	SkipCRDs, SkipTests, SkipSchemaValidation bool
 }
 
 // Result is what was rendered. An empty one is not an error here: the front
@@ -59,6 +84,11 @@ type Result struct {
 	Objects  []manifest.Object
 	Renderer string   // which one ran, with its version: "kustomize v0.21.2" or "directory"
 	Warnings []string // sorted, a line each
+
+	// What a chart was rendered for, beside the repository; empty for the
+	// other renderers.
+	KubeVersion string
+	APIVersions []string // beyond those that Helm assumes
 }
 
 // Error is a failure of the application's manifests, the class RENDER FAILED
@@ -120,21 +150,100 @@ func render(ctx context.Context, o Options) (string, Result, error) {
 		return "", Result{}, fmt.Errorf("the application's directory %q %w", filepath.Base(o.Dir), err)
 	}
 	renderer := o.Renderer
-	if renderer == "" {
+	switch {
+	case renderer != "":
+	case len(o.Command) > 0:
+		renderer = Command
+	default:
 		renderer = detect(tree, dir)
 	}
 	switch renderer {
 	case Kustomize:
+		if err := enter(ctx); err != nil {
+			return renderer, Result{}, err
+		}
+		defer leave()
 		objects, warnings, err := kustomize.Build(ctx, tree, dir)
-		return renderer, Result{objects, Kustomize + " " + kustomize.Version, warnings}, err
+		return renderer, Result{Objects: objects, Renderer: Kustomize + " " + kustomize.Version, Warnings: warnings}, err
+	case Helm:
+		if err := enter(ctx); err != nil {
+			return renderer, Result{}, err
+		}
+		defer leave()
+		result, err := chart(ctx, tree, dir, o)
+		return renderer, result, err
 	case Directory:
 		objects, warnings, err := directory(tree, dir, o)
-		return renderer, Result{objects, Directory, warnings}, err
-	case helm:
-		return "", Result{}, errors.New("the directory is a Helm chart (Chart.yaml), and this build has no Helm renderer yet: render it in CI and commit the manifests")
+		return renderer, Result{Objects: objects, Renderer: Directory, Warnings: warnings}, err
+	case Command:
+		if len(o.Command) == 0 {
+			return renderer, Result{}, errors.New("the operator has configured no command to render with")
+		}
+		abs, err := repo.Real(o.Dir)
+		if err != nil {
+			return renderer, Result{}, err
+		}
+		objects, err := command.Run(ctx, o.Command, abs)
+		return renderer, Result{Objects: objects, Renderer: Command}, err
 	default:
-		return "", Result{}, fmt.Errorf("unknown renderer %q: want %q or %q", renderer, Kustomize, Directory)
+		return "", Result{}, fmt.Errorf("unknown renderer %q: want %q, %q, %q or %q", renderer, Kustomize, Helm, Directory, Command)
 	}
+}
+
+// running admits one of kustomize and Helm at a time: both write warnings
+// where only the process has a say, and that is borrowed while they run.
+var running = make(chan struct{}, 1)
+
+func enter(ctx context.Context) error {
+	select {
+	case running <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func leave() { <-running }
+
+func chart(ctx context.Context, tree *repo.Tree, dir string, o Options) (Result, error) {
+	s := helm.Settings{
+		ReleaseName: o.ReleaseName, Namespace: o.Namespace, KubeVersion: o.KubeVersion, APIVersions: o.APIVersions,
+		ValueFiles: o.Helm.ValueFiles, IgnoreMissingValueFiles: o.Helm.IgnoreMissingValueFiles, Values: o.Helm.Values,
+		Set: o.Helm.Set, SetString: o.Helm.SetString, SetFile: o.Helm.SetFile,
+		SkipCRDs: o.Helm.SkipCRDs, SkipTests: o.Helm.SkipTests, SkipSchemaValidation: o.Helm.SkipSchemaValidation,
+	}
+	if s.KubeVersion == "" {
+		s.KubeVersion = DefaultKubeVersion
+	}
+	objects, warnings, err := helm.Build(ctx, tree, dir, s)
+	slices.Sort(warnings)
+	return Result{
+		Objects: objects, Renderer: Helm + " " + helm.Version, Warnings: slices.Compact(warnings),
+		KubeVersion: s.KubeVersion, APIVersions: s.APIVersions,
+	}, err
+}
+
+// HasKustomization reports whether the directory holds a kustomization, by any
+// of its names.
+func HasKustomization(dir string) bool {
+	return slices.ContainsFunc(kustomize.FileNames(), func(name string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && info.Mode().IsRegular()
+	})
+}
+
+// ParseCommand reads the setting of the operator's command: a JSON array of
+// the program and its arguments, such as ["sh","-c","jsonnet app.jsonnet"]. An
+// empty text is no command.
+func ParseCommand(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var out []string
+	if err := json.Unmarshal([]byte(text), &out); err != nil || len(out) == 0 || out[0] == "" {
+		return nil, fmt.Errorf("render command is %.80q: want a JSON array of a program and its arguments", text)
+	}
+	return out, nil
 }
 
 func detect(tree *repo.Tree, dir string) string {
@@ -142,8 +251,8 @@ func detect(tree *repo.Tree, dir string) string {
 	switch {
 	case slices.ContainsFunc(kustomize.FileNames(), exists):
 		return Kustomize
-	case exists("Chart.yaml"):
-		return helm
+	case exists(helm.FileName):
+		return Helm
 	default:
 		return Directory
 	}

@@ -80,7 +80,34 @@ func TestTheRendererFollowsFromTheFiles(t *testing.T) {
 		{
 			name:         "a chart is never read as a directory",
 			files:        map[string]string{"app/Chart.yaml": "name: x", "app/d.yaml": deployment},
-			errorPattern: "Helm chart",
+			errorPattern: "helm: a chart needs a release name",
+		},
+		{
+			name:     "a chart",
+			files:    map[string]string{"app/Chart.yaml": "{apiVersion: v2, name: x, version: 1.0.0}", "app/d.yaml": configMap, "app/templates/d.yaml": deployment},
+			o:        render.Options{ReleaseName: "web"},
+			renderer: "helm v4.3.2",
+			want:     []string{"templates/d.yaml: Deployment web"},
+		},
+		{
+			name:     "the operator's command, whatever the files",
+			files:    map[string]string{"app/kustomization.yaml": "resources: [d.yaml]", "app/d.yaml": deployment},
+			o:        render.Options{Command: []string{"cat", "d.yaml"}},
+			renderer: "command",
+			want:     []string{"output: Deployment web"},
+		},
+		{
+			name:     "another renderer than the operator's command, if it is named",
+			files:    map[string]string{"app/d.yaml": deployment},
+			o:        render.Options{Command: []string{"false"}, Renderer: render.Directory},
+			renderer: "directory",
+			want:     []string{"d.yaml: Deployment web"},
+		},
+		{
+			name:         "a command that the operator has not configured",
+			files:        map[string]string{"app/d.yaml": deployment},
+			o:            render.Options{Renderer: render.Command},
+			errorPattern: "command: the operator has configured no command",
 		},
 		{
 			name:     "a directory, unless it is named otherwise",

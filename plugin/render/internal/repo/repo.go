@@ -105,22 +105,27 @@ func (t *Tree) Resolve(p string) (string, error) {
 
 // IsDir reports whether p is a directory inside the root.
 func (t *Tree) IsDir(p string) bool {
-	info, err := t.stat(p)
+	info, err := t.Stat(p)
 	return err == nil && info.IsDir()
 }
 
 // IsFile reports whether p is a regular file inside the root.
 func (t *Tree) IsFile(p string) bool {
-	info, err := t.stat(p)
+	info, err := t.Stat(p)
 	return err == nil && info.Mode().IsRegular()
 }
 
-func (t *Tree) stat(p string) (fs.FileInfo, error) {
+// Stat describes p, or what p is a symbolic link to.
+func (t *Tree) Stat(p string) (fs.FileInfo, error) {
 	rel, err := t.Resolve(p)
 	if err != nil {
 		return nil, err
 	}
-	return t.root.Stat(filepath.FromSlash(rel))
+	info, err := t.root.Stat(filepath.FromSlash(rel))
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", p, plain(err))
+	}
+	return info, nil
 }
 
 // ReadDir lists the names in directory p, sorted.
