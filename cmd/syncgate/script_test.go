@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 			e.Values["stage"] = s
 			e.Setenv("PATH", filepath.Dir(program)+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("REGISTRY", s.host)
+			e.Setenv("SIGNER", os.Args[0])
 			e.Setenv("SYNCGATE_POLICY", "policy.yaml")
 			return nil
 		},
