@@ -31,7 +31,8 @@ var apiTypes = map[string]any{
 	"StatefulSet.apps": appsv1.StatefulSet{}, "Job.batch": batchv1.Job{}, "CronJob.batch": batchv1.CronJob{},
 	"Role.rbac.authorization.k8s.io": rbacv1.Role{}, "ClusterRole.rbac.authorization.k8s.io": rbacv1.ClusterRole{},
 	"RoleBinding.rbac.authorization.k8s.io": rbacv1.RoleBinding{}, "ClusterRoleBinding.rbac.authorization.k8s.io": rbacv1.ClusterRoleBinding{},
-	"ServiceAccount": corev1.ServiceAccount{}, "Secret": corev1.Secret{}, "Service": corev1.Service{}, "Endpoints": corev1.Endpoints{},
+	"ServiceAccount": corev1.ServiceAccount{}, "Secret": corev1.Secret{}, "Service": corev1.Service{},
+	"Endpoints": corev1.Endpoints{}, //lint:ignore SA1019 people still write them, so they are gated
 	"CertificateSigningRequest.certificates.k8s.io": certificatesv1.CertificateSigningRequest{},
 	"ClusterTrustBundle.certificates.k8s.io":        certificatesv1beta1.ClusterTrustBundle{},
 	"CSIDriver.storage.k8s.io":                      storagev1.CSIDriver{}, "StorageClass.storage.k8s.io": storagev1.StorageClass{},

@@ -130,7 +130,7 @@ func documentOf(sentence string) int {
 func firstFrame(stack []byte) string {
 	for _, line := range strings.Split(string(stack), "\n") {
 		if strings.Contains(line, "/plugin/") {
-			return strings.TrimSpace(line[strings.LastIndexByte(line[:len(line)], '/')+1:])
+			return strings.TrimSpace(line[strings.LastIndexByte(line, '/')+1:])
 		}
 	}
 	return "unknown"

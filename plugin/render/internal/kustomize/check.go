@@ -93,11 +93,13 @@ func (f *files) checkPaths(dir string, k *types.Kustomization) error {
 			return err
 		}
 	}
+	//lint:ignore SA1019 deprecated, and still built by kustomize
 	for _, p := range k.PatchesStrategicMerge {
 		if err := f.checkPath(dir, "patchesStrategicMerge", string(p), true, true); err != nil {
 			return err
 		}
 	}
+	//lint:ignore SA1019 deprecated, and still built by kustomize
 	for _, p := range append(k.Patches, k.PatchesJson6902...) {
 		if p.Patch != "" {
 			if err := f.checkInline("patches", p.Patch); err != nil {
