@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -63,28 +64,31 @@ func runPin(c *cobra.Command, t *target, check, update bool) error {
 	}
 	refs, items := references(b, e)
 	used := map[[2]string]bool{}
-	report := []string{}
+	var asked []*lookUp
 	for _, r := range refs {
 		used[[2]string{r.ref.Name(), r.ref.LookupTag()}] = true
 		old, have := b.Lock.Pin(r.ref.Name(), r.ref.LookupTag())
-		if have && !check && !update {
-			continue
+		if !have || check || update {
+			asked = append(asked, &lookUp{reference: r, old: old, have: have})
 		}
-		digest, err := reg.Resolve(c.Context(), r.ref)
+	}
+	lookUpAll(c, reg, asked)
+	report := []string{}
+	for _, l := range asked {
 		switch {
-		case err != nil:
-			items = append(items, gate.Item{Subject: r.subject, Reason: unresolved(err), Text: fmt.Sprintf("%s: %v", r.ref, err)})
-		case have && old == digest:
-		case check && have:
-			items = append(items, gate.Item{Subject: r.subject, Reason: gate.ImageTagMoved,
-				Text: fmt.Sprintf("%s is pinned to %s, the registry now has %s", r.ref, old, digest)})
+		case l.err != nil:
+			items = append(items, gate.Item{Subject: l.subject, Reason: unresolved(l.err), Text: fmt.Sprintf("%s: %v", l.ref, l.err)})
+		case l.have && l.old == l.digest:
+		case check && l.have:
+			items = append(items, gate.Item{Subject: l.subject, Reason: gate.ImageTagMoved,
+				Text: fmt.Sprintf("%s is pinned to %s, the registry now has %s", l.ref, l.old, l.digest)})
 		case check:
-			items = append(items, gate.Item{Subject: r.subject, Reason: gate.ImageNotPinned, Text: fmt.Sprintf("%s has no pin", r.ref)})
+			items = append(items, gate.Item{Subject: l.subject, Reason: gate.ImageNotPinned, Text: fmt.Sprintf("%s has no pin", l.ref)})
 		default:
-			if err := b.Lock.SetPin(lock.Pin{Name: r.ref.Name(), Tag: r.ref.LookupTag(), Digest: digest}); err != nil {
-				return fmt.Errorf("locking %s: %w", r.ref, err)
+			if err := b.Lock.SetPin(lock.Pin{Name: l.ref.Name(), Tag: l.ref.LookupTag(), Digest: l.digest}); err != nil {
+				return fmt.Errorf("locking %s: %w", l.ref, err)
 			}
-			report = append(report, fmt.Sprintf("pinned %s:%s %s", r.ref.Name(), r.ref.LookupTag(), digest))
+			report = append(report, fmt.Sprintf("pinned %s:%s %s", l.ref.Name(), l.ref.LookupTag(), l.digest))
 		}
 	}
 	if len(items) > 0 {
@@ -109,6 +113,30 @@ func runPin(c *cobra.Command, t *target, check, update bool) error {
 type reference struct {
 	ref     pin.Reference
 	subject string
+}
+
+// lookUp is a tag that a registry is asked for.
+type lookUp struct {
+	reference
+	old    string // the pin that there is
+	have   bool
+	digest string
+	err    error
+}
+
+// lookUpAll asks for all tags at once; the resolver bounds how many wait for
+// an answer at a time.
+func lookUpAll(c *cobra.Command, r pin.Resolver, tags []*lookUp) {
+	p := newProgress(c.ErrOrStderr(), "looking up tags:", len(tags))
+	defer p.done()
+	var wg sync.WaitGroup
+	for _, l := range tags {
+		wg.Go(func() {
+			l.digest, l.err = r.Resolve(c.Context(), l.ref)
+			p.step()
+		})
+	}
+	wg.Wait()
 }
 
 // references lists the tags of all objects, each once, sorted. What is no
