@@ -145,6 +145,9 @@ func TestOddInputIsRefusedInOneLine(t *testing.T) {
 			if got := code(r); got != tt.want {
 				t.Errorf("got %q, want %q\n%.300s", got, tt.want, r.stderr)
 			}
+			if exit, _ := class(tt.want); tt.want != "" && r.exit != exit {
+				t.Errorf("ended with status %d, want %d", r.exit, exit)
+			}
 			if r.exit != 0 && (r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || len(r.stderr) > 2001) {
 				t.Errorf("want one line on stderr alone, got %d bytes on stdout and %.3000q", len(r.stdout), r.stderr)
 			}

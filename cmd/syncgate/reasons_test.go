@@ -322,7 +322,7 @@ func TestEveryReasonCodeIsOneLineOfTheProgram(t *testing.T) {
 				args = []string{"generate", "app"}
 			}
 			first := s.run(t, nil, args...)
-			if err := first.refusal(string(tt.code), tt.code.Class().ExitStatus(), tt.code.Class().Words()); err != nil {
+			if err := first.refusal(string(tt.code)); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.Contains(first.stderr, tt.want) {

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/syncgate/syncgate/plugin/gate"
 )
 
 // TestScripts runs testdata/script. Beside what testscript has, a script can
@@ -90,8 +88,7 @@ func scriptRefused(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: refused CODE PROGRAM ARG...")
 	}
-	class := gate.Reason(args[0]).Class()
-	ts.Check(runIn(ts, neg, args[1:]).refusal(args[0], class.ExitStatus(), class.Words()))
+	ts.Check(runIn(ts, neg, args[1:]).refusal(args[0]))
 }
 
 func scriptUsage(ts *testscript.TestScript, neg bool, args []string) {

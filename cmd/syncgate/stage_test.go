@@ -193,7 +193,8 @@ func (s *stage) must(t *testing.T, args ...string) string {
 
 // refusal checks the form of a refusal (docs/spec/refusal.md): the status of
 // its class, one line of ASCII, nothing on stdout. It returns what is wrong.
-func (r result) refusal(code string, exit int, words string) error {
+func (r result) refusal(code string) error {
+	exit, words := class(code)
 	line := strings.TrimSuffix(r.stderr, "\n")
 	switch {
 	case r.exit != exit:
@@ -213,4 +214,16 @@ func (r result) refusal(code string, exit int, words string) error {
 		}
 	}
 	return nil
+}
+
+// class is the exit status and the first words of a code, as docs/spec/refusal.md
+// has them and not as the program does.
+func class(code string) (exit int, words string) {
+	switch code {
+	case "RenderFailed", "EmptyRender", "DuplicateObject", "ObjectMalformed":
+		return 20, "RENDER FAILED"
+	case "PolicyInvalid", "KeysUnavailable", "ClusterUnavailable", "ImageUnresolvable":
+		return 30, "GATE ERROR"
+	}
+	return 10, "SYNC REFUSED"
 }
