@@ -33,7 +33,7 @@ pass freely.`,
 		Version:       version,
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c.CommandPath(), err} })
-	root.AddCommand(newCheck(), newRender(), newFields(), newDiff(), newPin(), newSign(), newKeys(), newRevoke(), newExplain(), newVersion(version))
+	root.AddCommand(newCheck(), newRender(), newFields(), newDiff(), newPin(), newSign(), newKeys(), newRevoke(), newExplain(), newManifests(), newVersion(version))
 	root.AddCommand(more...)
 	return root
 }
