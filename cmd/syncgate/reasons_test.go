@@ -92,7 +92,6 @@ func ok(t *testing.T, err error) {
 
 // notYet are the codes that no step of this version leads to.
 var notYet = map[gate.Reason]string{
-	gate.UnknownImage:       "policy's unknownImages and custom kinds are not looked at by render yet",
 	gate.FieldDefaulted:     "said by fixedpoint, which asks a cluster",
 	gate.FieldDropped:       "said by fixedpoint, which asks a cluster",
 	gate.ClusterUnavailable: "nothing asks a cluster yet",
@@ -264,6 +263,11 @@ var refusals = []struct {
 		name: "a Deployment that asks to be replaced", code: gate.ForceNotAllowed,
 		files: map[string]string{"app/web.yaml": strings.Replace(deployment, "annotations: {", "annotations: {argocd.argoproj.io/sync-options: 'Prune=false, Replace=true', ", 1)}, prepare: lockPin,
 		want: "annotation argocd.argoproj.io/sync-options: Prune=false, Replace=true would delete a running object before its change is refused: remove it; Fix:",
+	},
+	{
+		name: "an image in a kind that nobody described", code: gate.UnknownImage, policy: basePolicy + "unknownImages: Refuse\n",
+		files: map[string]string{"app/web.yaml": "{apiVersion: x.example.com/v1, kind: App, metadata: {name: a, namespace: shop}, spec: {image: 'ghcr.io/acme/web:1.4'}}\n"},
+		want:  "SYNC REFUSED [UnknownImage] 1 of 1 gated objects: App shop/a: spec.image looks like an image, in a kind that neither syncgate nor policy knows; Fix: name the path under kinds in policy",
 	},
 	{
 		name: "a manifest that is no YAML", code: gate.RenderFailed,
