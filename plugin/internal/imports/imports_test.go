@@ -176,7 +176,7 @@ var layers = []struct {
 	apart    bool
 }{
 	{"core", core, false},
-	{"edge", []string{"plugin/internal/parallel", "plugin/internal/manifest", "plugin/lock", "plugin/keys", "plugin/policy"}, false},
+	{"edge", []string{"manifests", "plugin/internal/parallel", "plugin/internal/manifest", "plugin/lock", "plugin/keys", "plugin/policy"}, false},
 	{"adapters", []string{"plugin/render", "plugin/registry", "plugin/gitrev"}, true},
 	{"the joining of them", []string{"plugin/app", "plugin/application", "plugin/annotate"}, false},
 	{"front ends", []string{"plugin/argocd", "plugin/cli", "plugin/flux", "plugin/webhook"}, true},
@@ -186,7 +186,7 @@ var layers = []struct {
 // tools are programs of the developers. They import what they need, and nobody
 // imports them.
 var tools = []string{
-	"plugin/receipt/vectors", "plugin/receipt/internal", "plugin/projection/internal", "plugin/internal/bench", "plugin/internal/imports", "cmd/internal",
+	"plugin/receipt/vectors", "plugin/receipt/internal", "plugin/projection/vectors", "plugin/projection/internal", "plugin/internal/bench", "plugin/internal/imports", "cmd/internal",
 }
 
 func isTool(path string) bool {
