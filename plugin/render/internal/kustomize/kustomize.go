@@ -84,7 +84,7 @@ func Build(ctx context.Context, tree *repo.Tree, dir string) ([]manifest.Object,
 func run(files *files, dir string) (m resmap.ResMap, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			m, err = nil, fmt.Errorf("kustomize cannot process this kustomization: internal error: %v", p)
+			m, err = nil, fmt.Errorf("kustomize crashed on this kustomization (%v): a resource that it edits probably has metadata, labels or annotations of the wrong type", p)
 		}
 	}()
 	k := krusty.MakeKustomizer(&krusty.Options{
@@ -94,7 +94,11 @@ func run(files *files, dir string) (m resmap.ResMap, err error) {
 		LoadRestrictions: types.LoadRestrictionsNone,
 		PluginConfig:     types.DisabledPluginConfig(),
 	})
-	return k.Run(files, path.Join("/", dir))
+	m, err = k.Run(files, path.Join("/", dir))
+	if err != nil {
+		return nil, redacted(err)
+	}
+	return m, nil
 }
 
 func objects(m resmap.ResMap, file string) ([]manifest.Object, error) {
