@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-MODULES := . e2e e2e/kube e2e/argocd2
+MODULES := . e2e e2e/fluxgen e2e/kube e2e/argocd2
 PROGRAMS := $(patsubst %,./%,$(filter-out cmd/internal,$(wildcard cmd/*)))
 FUZZTIME ?= 30s
 CORPUS ?= ../shared/corpus/open

@@ -212,7 +212,7 @@ func (s Settings) prepare(ctx context.Context, l *lock.Lock, o *Object) {
 	problem := func(reason gate.Reason, format string, args ...any) {
 		o.Problem = &gate.Item{Subject: o.Subject.Short(), Reason: reason, Text: fmt.Sprintf(format, args...)}
 	}
-	if o.Subject.Namespace == "" && !projection.ClusterScoped(o.Subject.Group, o.Subject.Kind) && projection.Known(o.Subject.Group, o.Subject.Kind) {
+	if o.Subject.Namespace == "" && !s.LeaveUnpinned && !projection.ClusterScoped(o.Subject.Group, o.Subject.Kind) && projection.Known(o.Subject.Group, o.Subject.Kind) {
 		problem(gate.ObjectMalformed, "no namespace, and the destination names none (%s)", o.Where())
 		o.Problem.Fix = "write a namespace, or name the destination's (on the command line: --namespace)"
 		return
@@ -225,6 +225,9 @@ func (s Settings) prepare(ctx context.Context, l *lock.Lock, o *Object) {
 	if err != nil {
 		reason, text, fix := pinProblem(err)
 		problem(reason, "%s", text)
+		if reason == gate.ImageUnresolvable { // a reference that no registry knows is mended in its file
+			o.Problem.Text += " (" + o.Where() + ")"
+		}
 		o.Problem.Fix = fix
 		return
 	}
@@ -239,8 +242,13 @@ func (s Settings) prepare(ctx context.Context, l *lock.Lock, o *Object) {
 		o.Problem.Fix = "name the path under kinds in policy, with pin: true if it is an image"
 		return
 	}
-	if key := forced(o); key != "" {
-		problem(gate.ForceNotAllowed, "annotation %s would delete a running object before its change is refused: remove it", key)
+	if what := forced(o); what != "" {
+		problem(gate.ForceNotAllowed, "%s would delete a running object before its change is refused: remove it", what)
+		return
+	}
+	if o.Subject.Group == "apps" && o.Subject.Kind == "ControllerRevision" {
+		// Its controller would run Pods from it without asking (docs/spec/gated-fields.md, Kinds).
+		problem(gate.ObjectMalformed, "a ControllerRevision is written by its controller alone, never by an application (%s)", o.Where())
 		return
 	}
 	if err := s.stamp(l, o); err != nil {
@@ -273,8 +281,9 @@ func (s Settings) protected(o *Object) (string, bool) {
 	return ns, ns != "" && s.Effective.Protected(ns)
 }
 
-// forced returns the annotation that makes Argo CD or Flux delete and create
-// instead of updating, if a gated object other than a Job carries one.
+// forced returns what makes Argo CD or Flux delete and create instead of
+// updating: an annotation of a gated object other than a Job, or spec.force of
+// a Flux Kustomization, which is for every object that it applies.
 func forced(o *Object) string {
 	if !o.Projection.Gated() || o.Subject.Group == "batch" && o.Subject.Kind == "Job" {
 		return ""
@@ -286,11 +295,17 @@ func forced(o *Object) string {
 	for _, opt := range strings.Split(options, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(opt), "=")
 		if (name == "Force" || name == "Replace") && !strings.EqualFold(strings.TrimSpace(value), "false") {
-			return argo + ": " + options
+			return "annotation " + argo + ": " + options
 		}
 	}
 	if v, _ := annotations[flux].(string); v != "" && !strings.EqualFold(v, "disabled") {
-		return flux + ": " + v
+		return "annotation " + flux + ": " + v
+	}
+	if o.Subject.Group == "kustomize.toolkit.fluxcd.io" && o.Subject.Kind == "Kustomization" {
+		spec, _ := o.Tree["spec"].(map[string]any)
+		if force, there := spec["force"]; there && force != nil && force != false {
+			return "spec.force"
+		}
 	}
 	return ""
 }

@@ -52,7 +52,7 @@ func (b *Build) Drafts(s Signing, e policy.Effective) ([]Draft, error) {
 		if !e.Rules.Gates(o.Projection) && !have {
 			continue
 		}
-		covers := s.covers(o, e)
+		covers := s.covers(o, e, have)
 		if len(covers) == 0 {
 			continue
 		}
@@ -143,19 +143,47 @@ func (b *Build) verifies(s Signing, o *Object) bool {
 
 // covers is what the receipt answers for: what was asked for, or every
 // category that applies except those with leaves that this issuer may not
-// sign. An empty category may be covered by anybody.
-func (s Signing) covers(o *Object, e policy.Effective) []projection.Category {
+// sign, or leaves to another. An empty category may be covered by anybody;
+// where there is nothing else, and signed says that nothing was signed before,
+// nothing is.
+func (s Signing) covers(o *Object, e policy.Effective, signed bool) []projection.Category {
 	var out []projection.Category
 	is, known := e.Rules.Issuers[s.Issuer]
+	choose := s.Covers == nil && known && !is.BreakGlass
+	left, own := false, false // categories with leaves
 	for _, c := range o.Projection.Applies() {
+		empty := o.Projection.Harmless(c)
 		switch {
 		case s.Covers != nil && !slices.Contains(s.Covers, c):
-		case s.Covers == nil && known && !is.BreakGlass && !o.Projection.Harmless(c) && !maySign(is, c, e.Rules.Requirements):
+		case choose && !empty && !maySign(is, c, e.Rules.Requirements):
+		case choose && !empty && leftToOthers(s.Issuer, o.Subject, c, &e.Rules):
+			left = true
 		default:
 			out = append(out, c)
+			own = own || !empty
 		}
 	}
+	if left && !own && !signed {
+		return nil
+	}
 	return out
+}
+
+// leftToOthers reports whether an issuer that policy's requirements name, as
+// they do a security team, leaves a category to the one that signs every day:
+// else each of its changes would need both.
+func leftToOthers(issuer string, subject receipt.Subject, c projection.Category, rules *gate.Rules) bool {
+	special := map[string]bool{}
+	for _, r := range rules.Requirements {
+		if slices.Contains(r.Categories, c) {
+			return false
+		}
+		for _, name := range r.Issuers {
+			special[name] = true
+		}
+	}
+	signers, _ := rules.Signers(subject, c, false)
+	return special[issuer] && slices.ContainsFunc(signers, func(name string) bool { return !special[name] })
 }
 
 func maySign(is gate.Issuer, c projection.Category, requirements []gate.Requirement) bool {
@@ -225,8 +253,8 @@ func Sign(drafts []Draft, s Signing) ([]string, error) {
 	return out, nil
 }
 
-// Write signs the drafts and saves them in the lock. Nothing is written unless
-// every receipt could be made.
+// Write signs the drafts and saves them in the lock, with what the render
+// depended on. Nothing is written unless every receipt could be made.
 func (b *Build) Write(drafts []Draft, s Signing) error {
 	receipts, err := Sign(drafts, s)
 	if err != nil {
@@ -241,7 +269,23 @@ func (b *Build) Write(drafts []Draft, s Signing) error {
 			return fmt.Errorf("locking the receipt of %s: %w", d.Object.Subject, err)
 		}
 	}
-	return b.Lock.Save()
+	if err := b.Lock.Save(); err != nil {
+		return err
+	}
+	return b.writeInputs(b.dir)
+}
+
+// Prune drops the lock's receipts of the signing issuer and environment for
+// subjects that the application no longer has: an object that comes back must
+// be approved again. It returns how many.
+func (b *Build) Prune(s Signing) int {
+	there := map[string]bool{}
+	for _, o := range b.Objects {
+		there[o.Subject.String()] = true
+	}
+	return b.Lock.Remove(func(e lock.Entry) bool {
+		return e.Issuer == s.Issuer && e.Environment == s.Environment && !there[e.Subject.String()]
+	})
 }
 
 // Replace returns the receipts of an object with those of the signing issuer

@@ -19,7 +19,7 @@ func (s Settings) stamp(l *lock.Lock, o *Object) error {
 	if err != nil {
 		return err
 	}
-	if l != nil && o.Projection.Gated() {
+	if l != nil { // also for an object without leaves: losing the last one is a change
 		for _, env := range append([]string{s.Effective.Rules.Environment}, s.Effective.Rules.Accepts...) {
 			for _, e := range l.Receipts(env, o.Subject) {
 				if !slices.Contains(have, e.Receipt) {

@@ -1,0 +1,278 @@
+package app_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// What a case or finding waits for.
+const (
+	webhook  = "the admission webhook"
+	flux     = "the Flux gate"
+	doctor   = "syncgate doctor"
+	fixpoint = "syncgate fixedpoint, which asks an API server"
+	nothing  = ""
+)
+
+// tabled is one public failure report, or one finding of the red team. Its
+// tests are those of this package whose name starts with its number.
+type tabled struct {
+	number int
+	waits  string // what answers the rest of it, or all
+	note   string // where else it is tested, or how it is judged differently
+}
+
+// reports are the numbered cases of people's failure reports.
+var reports = []tabled{
+	{1, nothing, ""},
+	{3, nothing, "the moved tag is reported by syncgate pin --check: cmd/syncgate/testdata/script/pin.txt"},
+	{5, webhook, ""},
+	{7, webhook, "the render never looks at Argo CD's difference"},
+	{9, nothing, "timings and retries: plugin/registry"},
+	{11, nothing, "redirects: plugin/registry TestCredentialsAreNotSentToWhereARegistryRedirects"},
+	{13, nothing, "waiting as long as was asked: plugin/registry"},
+	{15, nothing, "judged differently: a receipt holds the reference as written and its digest, not the mirror that was asked, which is the operator's"},
+	{17, nothing, "judged differently: the refusal does not say that the child belongs to the index, because nothing here knows the index"},
+	{19, webhook, ""},
+	{21, nothing, ""},
+	{23, nothing, ""},
+	{25, nothing, "judged differently: the tag's text is gated, and the refusal shows the new reference without saying that the content is the same"},
+	{27, nothing, "judged differently: this kustomize does match an entry whose name holds the very tag"},
+	{29, webhook, ""},
+	{31, webhook, ""},
+	{33, webhook, ""},
+	{35, webhook, "an image that is injected is not judged: docs/threat-model.md (F30)"},
+	{37, nothing, "judged differently: workloadRef is not followed, the Deployment that it names is gated itself"},
+	{39, webhook, "judged differently: image-like arguments are gated as a command, and not listed apart"},
+	{41, nothing, "judged differently: a bundle is gated where policy kinds name it, and not found without"},
+	{43, webhook, ""},
+	{45, webhook, ""},
+	{47, webhook, ""},
+	{49, webhook, ""},
+	{51, webhook, ""},
+	{53, webhook, "the decision is tested here"},
+	{55, webhook, "the decision is tested here"},
+	{57, webhook, ""},
+	{59, webhook, "client-side apply, server-side apply and helm upgrade"},
+	{61, webhook, "a process that goes on; each run of the plugin reads everything anew"},
+	{63, webhook, "a process that goes on"},
+	{65, nothing, "judged differently: only the receipt's time is shown, because a refusal must not change at each refresh"},
+	{67, webhook, "re-creating a Pod"},
+	{69, webhook, ""},
+	{71, nothing, ""},
+	{73, nothing, "against a real API server: e2e"},
+	{75, webhook, ""},
+	{77, webhook, "additions by the platform's controller"},
+	{79, nothing, ""},
+	{81, nothing, ""},
+	{83, nothing, "as a process: cmd/syncgate/reasons_test.go"},
+	{85, nothing, "against Argo CD itself: e2e"},
+	{87, nothing, "docs/argocd.md, Limits: of several sources each is rendered alone"},
+	{89, nothing, "judged differently: bound to the object and the environment, not to the Application's name"},
+	{91, nothing, ""},
+	{93, flux, "postBuild is refused by name until then"},
+	{95, nothing, ""},
+	{97, nothing, ""},
+	{99, nothing, "a plain file's refusal names the second line alone"},
+	{101, nothing, ""},
+}
+
+// findings are those of the red team.
+var findings = []tabled{
+	{1, webhook, "writes to the gate's own namespace"},
+	{2, webhook, "patches of rules by others than the aggregation controller"},
+	{3, webhook, ""},
+	{4, webhook, "the closed table of controllers"},
+	{5, webhook, ""},
+	{6, nothing, ""},
+	{7, nothing, ""},
+	{8, webhook, "selecting namespaces by name"},
+	{9, webhook, "grace on CREATE"},
+	{10, webhook, "a process that remembers serials"},
+	{11, webhook, ""},
+	{12, nothing, ""},
+	{13, doctor, "RBAC on admission kinds"},
+	{14, nothing, ""},
+	{15, nothing, ""},
+	{16, webhook, "a Job that uses its CronJob's receipt, a ReplicaSet its Deployment's; presets"},
+	{17, nothing, ""},
+	{18, nothing, ""},
+	{19, nothing, ""},
+	{20, nothing, "one digest under all policies: TestEachExamplePolicyGivesAnObjectTheSameDigest"},
+	{21, nothing, ""},
+	{22, nothing, ""},
+	{23, webhook, ""},
+	{24, webhook, "what a writer may write"},
+	{25, nothing, "Flux's generator: e2e/fluxgen"},
+	{26, webhook, ""},
+	{27, nothing, "every field of the API: plugin/projection"},
+	{28, nothing, ""},
+	{29, nothing, ""},
+	{30, nothing, "said"},
+	{31, nothing, "said"},
+	{32, nothing, ""},
+	{33, nothing, ""},
+	{34, nothing, "fuzzed in plugin/projection"},
+	{35, webhook, ""},
+	{36, nothing, ""},
+	{37, fixpoint, ""},
+	{38, webhook, ""},
+	{39, nothing, ""},
+	{40, nothing, ""},
+	{41, webhook, "presets"},
+	{42, nothing, ""},
+	{43, nothing, "plugin/lock"},
+	{44, webhook, "the off-switch"},
+	{45, nothing, "said"},
+	{46, doctor, ""},
+	{47, fixpoint, ""},
+	{48, nothing, ""},
+	{49, nothing, ""},
+	{50, nothing, "mended in the specification's text"},
+}
+
+// said are the findings whose cost stands in docs/threat-model.md.
+var said = []int{5, 17, 24, 28, 30, 31, 45}
+
+// testNames returns the names of this package's tests.
+func testNames(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, f := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), f, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+				out = append(out, fn.Name.Name)
+			}
+		}
+	}
+	return out
+}
+
+// checkTable wants every row tested, or waiting for something, or explained,
+// and every test that has a number in a row.
+func checkTable(t *testing.T, rows []tabled, format string, explained func(tabled) bool) {
+	t.Helper()
+	names := testNames(t)
+	tested := map[string]bool{}
+	for i, row := range rows {
+		if i > 0 && rows[i-1].number >= row.number {
+			t.Errorf("%d stands behind %d", row.number, rows[i-1].number)
+		}
+		prefix, found := fmt.Sprintf(format, row.number), false
+		for _, n := range names {
+			if rest, ok := strings.CutPrefix(n, prefix); ok && strings.Trim(rest, "0123456789") == rest {
+				found, tested[n] = true, true
+			}
+		}
+		if !found && row.waits == nothing && !explained(row) {
+			t.Errorf("%d has no test %s... and waits for nothing", row.number, prefix)
+		}
+	}
+	stem := format[:strings.Index(format, "%")]
+	for _, n := range names {
+		if regexp.MustCompile("^"+stem+`\d`).MatchString(n) && !tested[n] {
+			t.Errorf("%s is of no row", n)
+		}
+	}
+}
+
+func TestEveryReportIsTestedOrSaysWhatItWaitsFor(t *testing.T) {
+	checkTable(t, reports, "TestCase%03d", func(tabled) bool { return false })
+}
+
+func TestEveryFindingIsTestedOrSaysWhatItWaitsFor(t *testing.T) {
+	checkTable(t, findings, "TestRedTeamF%02d", func(r tabled) bool { return r.note == "said" || r.number == 50 })
+}
+
+func TestEveryFindingThatIsSaidIsInTheThreatModel(t *testing.T) {
+	text := mustRead(t, "../../docs/threat-model.md")
+	for _, n := range said {
+		paragraph := regexp.MustCompile(fmt.Sprintf(`(?m)^\*\*[^*\n]+\*\* \(F%d\)\. .{80,}$`, n))
+		if !paragraph.MatchString(text) {
+			t.Errorf("docs/threat-model.md has no paragraph that starts with **...** (F%d).", n)
+		}
+	}
+	for _, row := range findings {
+		if row.note == "said" && !slices.Contains(said, row.number) {
+			t.Errorf("F%d is called said and not looked for", row.number)
+		}
+	}
+}
+
+// shared reads a file that is kept beside the repository, if there is one.
+func shared(t *testing.T, file string) string {
+	t.Helper()
+	dir := os.Getenv("SYNCGATE_SHARED")
+	if dir == "" {
+		t.Skip("SYNCGATE_SHARED names no folder with " + file)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, file))
+	if os.IsNotExist(err) {
+		t.Skip("SYNCGATE_SHARED has no " + file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func numbers(rows []tabled) map[int]bool {
+	out := map[int]bool{}
+	for _, r := range rows {
+		out[r.number] = true
+	}
+	return out
+}
+
+func TestNoReportIsForgotten(t *testing.T) {
+	known := numbers(reports)
+	found := regexp.MustCompile(`(?m)^(\d+)\. \(`).FindAllStringSubmatch(shared(t, "cases/README.md"), -1)
+	if len(found) == 0 {
+		t.Fatal("no numbered case in the file")
+	}
+	for _, m := range found {
+		n, err := strconv.Atoi(m[1])
+		if err != nil || !known[n] {
+			t.Errorf("case %s is in no row", m[1])
+		}
+	}
+}
+
+func TestNoFindingIsForgotten(t *testing.T) {
+	known, toSay := numbers(findings), map[int]bool{}
+	for _, n := range said {
+		toSay[n] = true
+	}
+	rows := regexp.MustCompile(`(?m)^\| (F\d+[^|]*)\|([^|]*)\|`).FindAllStringSubmatch(shared(t, "research/redteam.md"), -1)
+	if len(rows) == 0 {
+		t.Fatal("no finding in the file")
+	}
+	for _, row := range rows {
+		for _, m := range regexp.MustCompile(`F(\d+)`).FindAllStringSubmatch(row[1], -1) {
+			n, err := strconv.Atoi(m[1])
+			if err != nil || !known[n] {
+				t.Errorf("F%s is in no row", m[1])
+			}
+			if strings.Contains(row[2], "said") && !toSay[n] {
+				t.Errorf("F%d became %q and is not looked for in the threat model", n, strings.TrimSpace(row[2]))
+			}
+		}
+	}
+}
