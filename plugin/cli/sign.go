@@ -28,7 +28,7 @@ type signOptions struct {
 	command, public   string
 	imageCheck        string
 	annotate          bool
-	renewOnly         bool
+	renewOnly, prune  bool
 	release, approver string
 	covers            []string
 	lifetime, renew   time.Duration
@@ -57,11 +57,12 @@ what is signed changes no byte. Images must be pinned first: syncgate pin.`,
 	f.StringVar(&o.issuer, "issuer", "", "name of the issuer, as policy has it")
 	f.StringVar(&o.release, "release", "", "what a person recognises: commit, tag, change request")
 	f.StringVar(&o.approver, "approver", "", "who decided")
-	f.StringSliceVar(&o.covers, "covers", nil, "categories to sign (default: all that apply and this issuer may sign)")
+	f.StringSliceVar(&o.covers, "covers", nil, "categories to sign (default: all that apply and are this issuer's to sign: an issuer that policy names under requirements leaves what is not reserved for it to the others)")
 	f.DurationVar(&o.lifetime, "lifetime", defaultLifetime, "how long the receipts are good")
 	f.DurationVar(&o.renew, "renew-within", 0, "make receipts anew that have less left than this")
 	f.BoolVar(&o.yes, "yes", false, "do not ask")
 	f.BoolVar(&o.renewOnly, "renew-only", false, "sign only what was signed before and is unchanged: safe in a scheduled job")
+	f.BoolVar(&o.prune, "prune", false, "also drop this issuer's receipts of objects that the application no longer has")
 	f.StringVar(&o.command, "sign-command", "", "instead of --key: a command that gets the signing input on standard input and prints the signature (raw or base64; ECDSA as DER or r||s)")
 	f.StringVar(&o.public, "public-key", "", "with --sign-command: the public key (PEM or JWK set) that belongs to it")
 	f.StringVar(&o.imageCheck, "image-check", "", "a shell command that is run once for each image with the reference as its last argument, such as 'cosign verify --key k.pub'; if it fails nothing is signed")
@@ -102,6 +103,13 @@ func runSign(c *cobra.Command, o *signOptions) error {
 	drafts, err := b.Drafts(s, e)
 	if err != nil {
 		return err
+	}
+	if o.prune {
+		if n := b.Prune(s); n > 0 && len(drafts) == 0 {
+			if err := b.Lock.Save(); err != nil {
+				return fmt.Errorf("saving the lock: %w", err)
+			}
+		}
 	}
 	if len(drafts) == 0 {
 		_, err := fmt.Fprintf(c.OutOrStdout(), "nothing to sign: %s has receipts of %s for everything that is gated\n", s.Environment, s.Issuer)

@@ -103,6 +103,22 @@ func TestThresholdCountsDistinctParties(t *testing.T) {
 	}
 }
 
+// A break-glass receipt lives for hours, less than any minRemaining.
+func TestMinRemainingDoesNotEndBreakGlass(t *testing.T) {
+	p := deployment(t, image, "", "")
+	r := rules(t)
+	r.MinRemaining = 30 * day
+	is := r.Issuers["release"]
+	if d := evaluate(r, nil, p, sign(t, "release", p, nil)); d.Allowed() {
+		t.Error("an ordinary receipt with a day left counts")
+	}
+	is.BreakGlass = true
+	r.Issuers["release"] = is
+	if d := evaluate(r, nil, p, sign(t, "release", p, nil)); !d.Allowed() {
+		t.Errorf("break-glass: %+v", d.Findings)
+	}
+}
+
 func TestSinceLeavesOlderReceiptsAlone(t *testing.T) {
 	p := deployment(t, image, "", `"command":["serve"],`)
 	r := rules(t)

@@ -193,7 +193,7 @@ func (e *evaluation) explain(c projection.Category, n need) Finding {
 	var best *candidate
 	for i := range e.candidates {
 		k := &e.candidates[i]
-		if k.problem != nil && (best == nil || k.step > best.step) && (k.step <= stepCovers || k.covers(c)) {
+		if k.problem != nil && (best == nil || k.step > best.step) && (k.step <= stepCovers || k.step == stepUnread || k.covers(c)) {
 			best = k
 		}
 	}

@@ -95,7 +95,8 @@ func podPlaces(obj map[string]any) ([]*pod, []*container) {
 
 // UnknownImages returns the paths, sorted, of what looks like an image
 // reference in a kind outside the table but is not in a container: a string
-// under a key "image" or "...Image", and a map image: {repository, tag}. It is
+// under a key "image" or "...Image", a map image: {repository, tag}, and the
+// bundle that a Tekton object takes its task from. It is
 // neither pinned nor gated; policy (unknownImages) says what becomes of it.
 func UnknownImages(obj map[string]any) []string {
 	if lookup(obj) != nil || !searched(obj) || depth(obj, 0) > maxDepth {
@@ -105,6 +106,8 @@ func UnknownImages(obj map[string]any) []string {
 	for _, p := range imagePlaces(obj) {
 		known[p.path] = true
 	}
+	group, _ := groupKind(obj)
+	tekton := group == "tekton.dev" // whose bundles are OCI artifacts with what a task runs
 	var out []string
 	var walk func(path string, v any)
 	walk = func(path string, v any) {
@@ -117,10 +120,12 @@ func UnknownImages(obj map[string]any) []string {
 				}
 				switch {
 				case k == "metadata" || k == "status":
-				case imageKey(k) && looksLikeImage(k, x):
+				case imageKey(k) && looksLikeImage(k, x), tekton && k == "bundle" && looksLikeImage(k, x):
 					if !known[at] {
 						out = append(out, at)
 					}
+				case tekton && k == "params" && t["resolver"] == "bundles":
+					out = append(out, bundleParams(at, x)...)
 				default:
 					walk(at, x)
 				}
@@ -134,6 +139,18 @@ func UnknownImages(obj map[string]any) []string {
 	}
 	walk("", obj)
 	sort.Strings(out)
+	return out
+}
+
+// bundleParams returns the path of the parameter that names the bundle.
+func bundleParams(at string, v any) []string {
+	params, _ := v.([]any)
+	var out []string
+	for i, x := range params {
+		if p, _ := x.(map[string]any); p["name"] == "bundle" {
+			out = append(out, index(at, i)+".value")
+		}
+	}
 	return out
 }
 

@@ -192,6 +192,9 @@ func TestUnknownImagesAreWhatNoContainerHolds(t *testing.T) {
 		{`{apiVersion: example.com/v1, kind: Thing, spec: {image: {repository: r, tag: t}, list: [{name: a, image: {repository: r}}, {name: b, baseImage: x}]}}`, []string{"spec.image", "spec.list[b].baseImage"}},
 		{`{apiVersion: example.com/v1, kind: Thing, spec: {image: i, containers: [{name: a, image: x}]}}`, []string{"spec.image"}},
 		{`{apiVersion: kyverno.io/v1, kind: Policy, spec: {image: i}}`, nil},
+		{`{apiVersion: tekton.dev/v1, kind: TaskRun, spec: {taskRef: {name: t, bundle: "ghcr.io/a/b:1"}}}`, []string{"spec.taskRef.bundle"}},
+		{`{apiVersion: tekton.dev/v1, kind: TaskRun, spec: {taskRef: {resolver: bundles, params: [{name: kind, value: task}, {name: bundle, value: "ghcr.io/a/b:1"}]}}}`, []string{"spec.taskRef.params[#1].value"}},
+		{`{apiVersion: example.com/v1, kind: Thing, spec: {bundle: x}}`, nil},
 		{deployment(`image: x`), nil},
 	} {
 		if diff := cmp.Diff(c.want, UnknownImages(parse(t, c.in))); diff != "" {
