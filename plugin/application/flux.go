@@ -1,6 +1,10 @@
 package application
 
-import "github.com/syncgate/syncgate/plugin/internal/manifest"
+import (
+	"path"
+
+	"github.com/syncgate/syncgate/plugin/internal/manifest"
+)
 
 // fluxGroup is the API group of Flux's Kustomization; that of kustomize's own
 // is kustomize.config.k8s.io.
@@ -17,10 +21,7 @@ func isKustomization(o manifest.Object) bool {
 func (s *Source) kustomization(o manifest.Object, spec *fields) {
 	s.flux = true
 	s.App.Name = o.Name()
-	s.App.Path = spec.text("path")
-	if s.App.Path == "" {
-		s.App.Path = "."
-	}
+	s.App.Path = path.Clean(spec.text("path"))
 	ref := spec.object("sourceRef")
 	s.App.Repository = ref.text("name")
 	ref.skip("kind", "namespace", "apiVersion")

@@ -219,6 +219,9 @@ func TestDependencies(t *testing.T) {
 		{"an old one left beside the new", map[string]string{"app/Chart.yaml": with("{name: db, version: 1.2.0, repository: 'https://example.com'}"),
 			"app/charts/db-1.2.0.tgz": packed(t, db), "app/charts/db/Chart.yaml": strings.ReplaceAll(subChart, "1.2.0", "1.1.0")}, nil,
 			`charts/ of chart "shop" holds "db" twice (versions "1.1.0" and "1.2.0")`},
+		{"a range that fits two", map[string]string{"app/Chart.yaml": with("{name: db, version: ^1, repository: 'https://example.com'}"),
+			"app/charts/db-1.2.0.tgz": packed(t, db), "app/charts/db/Chart.yaml": strings.ReplaceAll(subChart, "1.2.0", "1.1.0")}, nil,
+			`holds "db" twice (versions "1.1.0" and "1.2.0")`},
 		{"two versions under two names", map[string]string{
 			"app/Chart.yaml":          with("{name: db, version: 1.2.0, repository: 'https://example.com'}\n- {name: db, version: 1.1.0, alias: old, repository: 'https://example.com'}"),
 			"app/charts/db-1.2.0.tgz": packed(t, db), "app/charts/db/Chart.yaml": strings.ReplaceAll(subChart, "1.2.0", "1.1.0"),
@@ -282,6 +285,8 @@ func TestChartsThatAreRefused(t *testing.T) {
 		{"a value that is required", map[string]string{"app/templates/d.yaml": `{{ required "give a tag" .Values.tag }}`}, render.Options{}, "give a tag"},
 		{"a function that panics", map[string]string{"app/templates/d.yaml": `{{ repeat -1 "x" }}`}, render.Options{}, "executing the templates"},
 		{"a template that includes itself", map[string]string{"app/templates/d.yaml": `{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`}, render.Options{}, "nested reference name"},
+		{"a value that is no template", map[string]string{"app/values.yaml": `x: 'hunter2 "{{ if }}'`, "app/templates/d.yaml": `{{ tpl .Values.x . }}`}, render.Options{}, "cannot parse template a value: "},
+		{"a value that is a template that fails", map[string]string{"app/values.yaml": `x: 'hunter2 {{ fail "no" }}'`, "app/templates/d.yaml": `{{ tpl .Values.x . }}`}, render.Options{}, "no"},
 		{"the environment", map[string]string{"app/templates/d.yaml": `{{ env "HOME" }}`}, render.Options{}, `function "env" not defined`},
 		{"output that is no YAML", map[string]string{"app/templates/d.yaml": "a: {"}, render.Options{}, "templates/d.yaml document 1"},
 		{"output with a duplicate key", map[string]string{"app/templates/d.yaml": configMap + "kind: Pod\n"}, render.Options{}, `templates/d.yaml document 1 line 4: duplicate key "kind"`},
@@ -422,6 +427,19 @@ func TestAChartRendersToTheSameEachTime(t *testing.T) {
 		if diff := cmp.Diff(first, kinds(r)); diff != "" {
 			t.Fatalf("objects (-first +later):\n%s", diff)
 		}
+	}
+}
+
+// The loader leaves subcharts in random order, and the first fault is told.
+func TestTheFaultThatIsToldIsTheSameEachTime(t *testing.T) {
+	files := map[string]string{}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		files["app/charts/"+name+"/Chart.yaml"] = "{apiVersion: v2, name: " + name + ", version: 1.0.0}"
+		files["app/charts/"+name+"/values.schema.json"] = `{"required": ["tag"]}`
+	}
+	for range 20 {
+		_, dir, err := renderChart(t, files, render.Options{})
+		checkError(t, err, dir, `values.schema.json of chart "a"`)
 	}
 }
 

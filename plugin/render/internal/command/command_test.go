@@ -124,10 +124,15 @@ func TestTheWholeProcessGroupEnds(t *testing.T) {
 			if !errors.Is(err, tc.want) {
 				t.Fatalf("got error %v, want %v", err, tc.want)
 			}
-			for gone := false; !gone; time.Sleep(5 * time.Millisecond) {
+			gone := false
+			for i := 0; i < 2000 && !gone; i++ {
 				state, err := os.ReadFile("/proc/" + pid() + "/stat")
 				// A zombie waits for its new parent only.
 				gone = err != nil || strings.Contains(string(state), ") Z ")
+				time.Sleep(5 * time.Millisecond)
+			}
+			if !gone {
+				t.Errorf("process %s is still there", pid())
 			}
 		})
 	}

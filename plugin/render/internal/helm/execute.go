@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -75,10 +76,14 @@ func (r *renderer) execute(ctx context.Context, again bool) (run, error) {
 	e := engine.Engine{CustomTemplateFuncs: f.all()}
 	rendered, err := e.RenderWithContext(ctx, c, values)
 	if err != nil {
-		return run{}, fmt.Errorf("executing the templates: %s", middle(err.Error()))
+		return run{}, fmt.Errorf("executing the templates: %s", middle(quoted.ReplaceAllString(err.Error(), "$1 a value")))
 	}
 	return run{r.collect(c, rendered), f.chance}, nil
 }
+
+// quoted is what `tpl` says of a text that is no template: the text, which is
+// a value, and may be secret.
+var quoted = regexp.MustCompile(`(cannot parse template|tpl function execution for) "(?:[^"\\]|\\.)*"`)
 
 // middle cuts out the middle of a long error: it begins with the template that
 // failed and ends with why, and each include adds a line between them.
