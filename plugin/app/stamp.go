@@ -22,6 +22,9 @@ func (s Settings) stamp(l *lock.Lock, o *Object) error {
 	if l != nil { // also for an object without leaves: losing the last one is a change
 		for _, env := range append([]string{s.Effective.Rules.Environment}, s.Effective.Rules.Accepts...) {
 			for _, e := range l.Receipts(env, o.Subject) {
+				if e.Previous && s.Effective.KeepPrevious == 0 {
+					continue
+				}
 				if !slices.Contains(have, e.Receipt) {
 					have = append(have, e.Receipt)
 				}

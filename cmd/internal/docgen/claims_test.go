@@ -45,7 +45,7 @@ func TestWhatDocsCallAbsentIsAbsent(t *testing.T) {
 	}
 	text := sources(t, "../../../plugin", "policy/")
 	for field, use := range map[string]string{
-		"kinds":                  `\.Kinds\b`,
+		"kinds":                  `\.Projector\.`,
 		"unknownImages":          `\.UnknownImages\b`,
 		"receipts.grace":         `\.Grace\b`,
 		"receipts.keepPrevious":  `\.KeepPrevious\b`,

@@ -11,7 +11,7 @@ import (
 
 // reserved are codes that nothing in this release reports: they belong to the
 // admission webhook and to reading a live cluster. A test keeps the list.
-var reserved = []gate.Reason{gate.UnknownImage, gate.FieldDefaulted, gate.FieldDropped, gate.ClusterUnavailable}
+var reserved = []gate.Reason{gate.FieldDefaulted, gate.FieldDropped, gate.ClusterUnavailable}
 
 var explained = regexp.MustCompile(`^(\w+) \(([A-Z ]+), exit (\d+)\)\n(.+)\nFix: (.+)\n$`)
 
