@@ -221,11 +221,11 @@ func shared(t *testing.T, file string) string {
 	t.Helper()
 	dir := os.Getenv("SYNCGATE_SHARED")
 	if dir == "" {
-		t.Skip("SYNCGATE_SHARED names no folder with " + file)
+		dir = "../../../shared" // beside the repository
 	}
 	data, err := os.ReadFile(filepath.Join(dir, file))
 	if os.IsNotExist(err) {
-		t.Skip("SYNCGATE_SHARED has no " + file)
+		t.Skip(dir + " has no " + file + " (SYNCGATE_SHARED names the folder)")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func TestAFailureIsNeverLost(t *testing.T) {
 }
 
 func TestACommandHasNobodysHome(t *testing.T) {
-	t.Setenv("XDG_CONFIG_HOME", "/root/.config")
+	t.Setenv("XDG_CONFIG_HOME", "/home/somebody/.config")
 	t.Setenv("VAULT_ADDR", "https://vault.example.com")
 	got, err := command.Run(t.Context(), sh(`
 		[ "$HOME" != "`+os.Getenv("HOME")+`" ] && [ -z "$XDG_CONFIG_HOME" ] && [ "$TMPDIR" = "$HOME/tmp" ] && touch "$TMPDIR/x" "$HOME/y" || exit 1
