@@ -112,7 +112,7 @@ var refusals = []struct {
 		name: "a new Deployment that nobody signed", code: gate.ReceiptMissing,
 		files:   map[string]string{"app/web.yaml": strings.Replace(deployment, "  annotations: {syncgate.io/receipt: $RECEIPT}\n", "", 1)},
 		prepare: pinned,
-		want:    "SYNC REFUSED [ReceiptMissing] 1 of 1 gated objects: Deployment shop/web: no receipt for command (containers[web].command), identity (serviceAccountName and 1 more), image (containers[web].image); Fix: syncgate sign --environment prod, commit .syncgate",
+		want:    "SYNC REFUSED [ReceiptMissing] 1 of 1 gated objects: Deployment shop/web: no receipt for command (containers[web].command), identity (serviceAccountName and 1 more), image (containers[web].image); Fix: syncgate sign --key FILE --issuer release --environment prod, commit .syncgate",
 	},
 	{name: "an annotation that is no receipt", code: gate.ReceiptMalformed, prepare: pinned, want: "Deployment shop/web: receipt: "},
 	{name: "a receipt with an unknown claim", code: gate.ReceiptMalformed, prepare: forged(claim("admin", true)), want: "Deployment shop/web: receipt: payload:"},

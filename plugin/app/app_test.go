@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -303,18 +304,29 @@ func TestWhatIsWrongWithSeveralObjectsIsToldAtOnce(t *testing.T) {
 
 func TestFixIsTheNextStepForTheGravestReason(t *testing.T) {
 	plain, helped := effective(t, ""), effective(t, "help: ask us\n")
+	two, glass := plain, plain // issuers release and security
+	plain.Rules.Issuers = maps.Clone(two.Rules.Issuers)
+	delete(plain.Rules.Issuers, "security")
+	glass.Rules.Issuers = maps.Clone(plain.Rules.Issuers)
+	glass.Rules.Issuers["glass"] = gate.Issuer{BreakGlass: true}
 	tests := []struct {
 		reason        gate.Reason
 		plain, helped string
 	}{
-		{gate.ReceiptMissing, "syncgate sign --environment prod, commit .syncgate", "ask us"},
-		{gate.DigestMismatch, "syncgate sign --environment prod, commit .syncgate", "ask us"},
+		{gate.ReceiptMissing, "syncgate sign --key FILE --issuer release --environment prod, commit .syncgate", "ask us"},
+		{gate.DigestMismatch, "syncgate sign --key FILE --issuer release --environment prod, commit .syncgate", "ask us"},
 		{gate.ImageNotPinned, "syncgate pin, commit .syncgate", "syncgate pin, commit .syncgate"},
 		{gate.ForceNotAllowed, "change the manifest it names", "change the manifest it names"},
 		{gate.RevocationListStale, "whoever keeps the revocation list: syncgate revoke --reissue", "whoever keeps the revocation list: syncgate revoke --reissue"},
 	}
 	for _, tt := range tests {
 		s := gate.Sentence{Items: []gate.Item{{Reason: tt.reason, Text: "x"}, {Reason: gate.ThresholdNotMet, Text: "y"}}}
+		if got := app.Fix(s, glass); got != tt.plain {
+			t.Errorf("%s with a break-glass issuer: got %q, want %q", tt.reason, got, tt.plain)
+		}
+		if got, want := app.Fix(s, two), strings.Replace(tt.plain, "--issuer release", "--issuer NAME", 1); got != want {
+			t.Errorf("%s with two issuers: got %q, want %q", tt.reason, got, want)
+		}
 		if got := app.Fix(s, plain); got != tt.plain {
 			t.Errorf("%s: got %q, want %q", tt.reason, got, tt.plain)
 		}

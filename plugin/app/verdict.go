@@ -86,7 +86,16 @@ func Fix(s gate.Sentence, e policy.Effective) string {
 	if e.Help != "" {
 		return e.Help
 	}
-	return "syncgate sign --environment " + e.Rules.Environment + ", commit .syncgate"
+	issuer, ordinary := "NAME", 0 // whom to sign as, if there is no choice
+	for name, is := range e.Rules.Issuers {
+		if !is.BreakGlass {
+			issuer, ordinary = name, ordinary+1
+		}
+	}
+	if ordinary != 1 {
+		issuer = "NAME"
+	}
+	return "syncgate sign --key FILE --issuer " + issuer + " --environment " + e.Rules.Environment + ", commit .syncgate"
 }
 
 // Encode writes the objects, one JSON document a line: exactly the trees that
