@@ -22,7 +22,9 @@ writes nothing to stdout, one line to stderr, and ends with status 10 (policy),
 
 It reads the environment that Argo CD gives to plugins (ARGOCD_APP_NAME,
 ARGOCD_APP_NAMESPACE, ARGOCD_APP_SOURCE_PATH, ARGOCD_APP_PARAMETERS) and
-SYNCGATE_POLICY, SYNCGATE_TIMEOUT of the sidecar.`,
+SYNCGATE_POLICY, SYNCGATE_TIMEOUT, SYNCGATE_RENDER_COMMAND of the sidecar. A
+chart needs ARGOCD_APP_NAME, which is its release's name unless the parameter
+helm.releaseName gives another.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			r.Dir, r.Environ, r.Now = ".", os.Environ(), time.Now().Unix()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/syncgate/syncgate/plugin/app"
 	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/policy"
 	"github.com/syncgate/syncgate/plugin/receipt"
 )
 
@@ -21,7 +22,7 @@ func newExplain() *cobra.Command {
 		Use:   "explain [DIR|-|RECEIPT|CODE]",
 		Short: "Decode receipts, say why an object is allowed or refused, or what a code means",
 		Long: `Explain takes a reason code (such as DigestMismatch), a receipt (the compact form,
-or a .jwt file of the lock), or an application's directory, of which it tells
+or a .jwt file of the lock; with a policy its signature is verified), or an application's directory, of which it tells
 for each gated object which receipts there are and what is wrong with each.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -32,7 +33,7 @@ for each gated object which receipts there are and what is wrong with each.`,
 				return err
 			}
 			if compact, ok := receiptArgument(t.dir); ok {
-				return explainReceipt(c.OutOrStdout(), compact)
+				return explainReceipt(c.OutOrStdout(), compact, t.verify(compact))
 			}
 			if st, err := os.Stat(t.dir); t.dir != "-" && (err != nil || !st.IsDir()) {
 				return usage(c, "%q is not a directory, a receipt or a reason code", t.dir)
@@ -67,7 +68,32 @@ func receiptArgument(arg string) (string, bool) {
 	return strings.Join(lines, ""), true
 }
 
-func explainReceipt(w io.Writer, compact string) error {
+// verify checks a receipt's signature with the policy's keys, and says what
+// came of it. Whether the receipt counts is another question.
+func (t *target) verify(compact string) string {
+	if t.policy == "" {
+		return "signature NOT VERIFIED: no policy, give --policy FILE"
+	}
+	p, err := t.loadPolicy()
+	if err != nil {
+		return "signature NOT VERIFIED: " + err.Error()
+	}
+	// Every environment of a policy has the same issuers.
+	e, err := app.Effective(p, policy.App{}, p.Environments()[0])
+	if err != nil {
+		return "signature NOT VERIFIED: " + err.Error()
+	}
+	v, err := receipt.Verify(compact, func(name string) (receipt.Issuer, bool) {
+		is, ok := e.Rules.Issuers[name]
+		return is.Issuer, ok
+	})
+	if err != nil {
+		return "signature NOT VERIFIED: " + err.Error()
+	}
+	return "signature VERIFIED with the key that policy has for issuer " + v.Claims().Issuer + "; whether it counts: syncgate explain DIR"
+}
+
+func explainReceipt(w io.Writer, compact, signature string) error {
 	u, err := receipt.ParseUnverified(compact)
 	if err != nil {
 		return fmt.Errorf("not a receipt: %w", err)
@@ -81,8 +107,8 @@ func explainReceipt(w io.Writer, compact string) error {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		lines[i] = line[:indent] + gate.ASCII(line[indent:])
 	}
-	_, err = fmt.Fprintf(w, "receipt %s, NOT VERIFIED here\nkey ID    %s\nalgorithm %s\nissued    %s\nlast day  %s\n%s\n",
-		u.Claims.ID, u.KeyID, u.Algorithm, date(u.Claims.IssuedAt), date(u.Claims.Expires), strings.Join(lines, "\n"))
+	_, err = fmt.Fprintf(w, "receipt %s\n%s\nkey ID    %s\nalgorithm %s\nissued    %s\nlast day  %s\n%s\n",
+		gate.ASCII(u.Claims.ID), gate.ASCII(oneLine(signature)), gate.ASCII(u.KeyID), u.Algorithm, date(u.Claims.IssuedAt), date(u.Claims.Expires), strings.Join(lines, "\n"))
 	return err
 }
 

@@ -30,7 +30,12 @@ func newKeysNew() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "new --out FILE",
 		Short: "Make a private key; its key ID is its RFC 7638 thumbprint",
-		Args:  cobra.NoArgs,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage(c, "unknown argument %.80q: the file is given with --out, as in --out %.80s", args[0], args[0])
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			private, kid, err := keys.New(alg)
 			if err != nil {

@@ -2,9 +2,14 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,11 +77,35 @@ func (t *target) effective(c *cobra.Command, required bool) (policy.Effective, e
 		}
 		return policy.Defaults(cmp.Or(t.environment, t.app().Environment)), nil
 	}
-	p, err := app.LoadPolicy(t.policy)
+	p, err := t.loadPolicy()
 	if err != nil {
 		return policy.Effective{}, err
 	}
+	if t.environment != "" && !slices.Contains(p.Environments(), t.environment) {
+		return policy.Effective{}, usage(c, "--environment %.80q is not one of the policy's: %s", t.environment, strings.Join(p.Environments(), ", "))
+	}
 	return app.Effective(p, t.app(), t.environment)
+}
+
+// missingKeys finds a key set that is not there, with a name that needs no
+// quoting.
+var missingKeys = regexp.MustCompile(`keys\.file: reading "([\w./-]+)": no such file or directory`)
+
+// loadPolicy reads the policy. Whoever has just written it mends a missing key
+// set by making it, not by changing the policy.
+func (t *target) loadPolicy() (*policy.Policy, error) {
+	p, err := app.LoadPolicy(t.policy)
+	var r *app.Refusal
+	if errors.As(err, &r) && r.Sentence.Reason() == gate.KeysUnavailable {
+		if m := missingKeys.FindStringSubmatch(r.Sentence.Items[0].Text); m != nil {
+			file := m[1]
+			if !filepath.IsAbs(file) {
+				file = filepath.Join(filepath.Dir(t.policy), file)
+			}
+			r.Sentence.Fix = "make it with: syncgate keys jwks KEY > " + file
+		}
+	}
+	return p, err
 }
 
 // settings are those of the application under a policy. "-" reads a stream of
