@@ -7,8 +7,10 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/syncgate/syncgate/plugin/internal/manifest"
+	"github.com/syncgate/syncgate/plugin/render/internal/kustomize"
 	"github.com/syncgate/syncgate/plugin/render/internal/repo"
 )
 
@@ -62,12 +64,24 @@ func directory(tree *repo.Tree, dir string, o Options) ([]manifest.Object, []str
 		}
 		list, err := manifest.Parse(data, file)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, misnamed(file, err)
 		}
 		out = append(out, list...)
 	}
 	slices.Sort(w.warnings)
 	return out, w.warnings, nil
+}
+
+// misnamed tells of a kustomization whose name kustomize does not know, which
+// is why it was read as a manifest. One that is a manifest, such as Flux's
+// Kustomization, is never an error and never comes here.
+func misnamed(file string, err error) error {
+	base := path.Base(file)
+	names := kustomize.FileNames()
+	if slices.Contains(names, base) || !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, base) }) {
+		return err
+	}
+	return fmt.Errorf("%q is not read as a kustomization: kustomize reads kustomization.yaml, kustomization.yml or Kustomization; as a manifest: %w", file, err)
 }
 
 type walker struct {

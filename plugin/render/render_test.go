@@ -78,9 +78,20 @@ func TestTheRendererFollowsFromTheFiles(t *testing.T) {
 			want:     []string{"app/Kustomization: Deployment web"},
 		},
 		{
+			name:         "a kustomization whose name kustomize does not know",
+			files:        map[string]string{"app/Kustomization.yaml": "resources: [d.yaml]", "app/d.yaml": deployment},
+			errorPattern: `directory: "Kustomization.yaml" is not read as a kustomization: kustomize reads kustomization.yaml, kustomization.yml or Kustomization; as a manifest: `,
+		},
+		{
+			name:     "a manifest in a file of such a name",
+			files:    map[string]string{"app/Kustomization.yaml": configMap},
+			renderer: "directory",
+			want:     []string{"Kustomization.yaml: ConfigMap config"},
+		},
+		{
 			name:         "a chart is never read as a directory",
 			files:        map[string]string{"app/Chart.yaml": "name: x", "app/d.yaml": deployment},
-			errorPattern: "helm: a chart needs a release name",
+			errorPattern: "helm: a chart needs a release name: on the command line --name NAME or --release-name, in the plugin ARGOCD_APP_NAME",
 		},
 		{
 			name:     "a chart",

@@ -46,7 +46,7 @@ type Settings struct {
 // within it in that of the documents. Warnings are lines, unsorted, some twice.
 func Build(ctx context.Context, tree *repo.Tree, dir string, s Settings) ([]manifest.Object, []string, error) {
 	if s.ReleaseName == "" {
-		return nil, nil, errors.New("a chart needs a release name: give the application's name, or a release name of its own")
+		return nil, nil, errors.New("a chart needs a release name: on the command line --name NAME or --release-name, in the plugin ARGOCD_APP_NAME or helm.releaseName")
 	}
 	if err := chartutil.ValidateReleaseName(s.ReleaseName); err != nil {
 		return nil, nil, fmt.Errorf("release name %q: want at most 53 lower-case letters, digits, '-' or '.'", s.ReleaseName)
