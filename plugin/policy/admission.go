@@ -128,11 +128,11 @@ func (v *validator) user(path, user string) bool {
 	case user == "":
 		v.fail(path, "missing: the user name that the API server shows")
 	case strings.ContainsAny(user, "*\n\r\t") || strings.TrimSpace(user) != user:
-		v.fail(path, "got %.80q, want the exact name of a user", user)
+		v.fail(path, "got %.40q, want the exact name of a user", user)
 	case user == "system:anonymous":
 		v.fail(path, "anybody can be %q", user)
 	case isAccount && (len(parts) != 2 || !namespaceWord.MatchString(parts[0]) || !groupWord.MatchString(parts[1])):
-		v.fail(path, "got %.80q, want %sNAMESPACE:NAME", user, serviceAccountUser)
+		v.fail(path, "got %.40q, want %sNAMESPACE:NAME", user, serviceAccountUser)
 	default:
 		return true
 	}

@@ -22,7 +22,7 @@ func (v *validator) customKinds() []CustomKind {
 		v.word(path+".kind", d.Kind, kindWord, "a kind such as Prometheus")
 		v.word(path+".path", d.Path, fieldPath, "a path such as spec.image")
 		if !strings.HasPrefix(string(d.Category), "x-") {
-			v.fail(path+".category", "got %.80q, want a category of your own, x- and a name", string(d.Category))
+			v.fail(path+".category", "got %.40q, want a category of your own, x- and a name", string(d.Category))
 		}
 		for j, before := range v.doc.Kinds[:i] {
 			if before.Group == d.Group && before.Kind == d.Kind && before.Path == d.Path {
@@ -50,7 +50,7 @@ func (v *validator) requiredCategories(kinds []CustomKind) map[projection.Catego
 	}
 	known := func(path string, c category) {
 		if strings.HasPrefix(string(c), "x-") && !custom[projection.Category(c)] {
-			v.fail(path, "no entry of kinds has the category %q", string(c))
+			v.fail(path, "no entry of kinds has the category %.40q", string(c))
 		}
 	}
 	v.categoryEntries("categories", v.doc.Categories, known)
@@ -145,7 +145,7 @@ func (v *validator) requirementList() []gate.Requirement {
 			issuer, known := v.issuers[name]
 			switch {
 			case !known:
-				v.fail(item(path+".issuers", j), "%.80q is not an issuer of this policy", name)
+				v.fail(item(path+".issuers", j), "%.40q is not an issuer of this policy", name)
 			case issuer.BreakGlass:
 				v.fail(item(path+".issuers", j), "%q is break-glass, which counts for every requirement", name)
 			default:

@@ -53,6 +53,10 @@ func (d *decoder) document(data []byte, into any) {
 		d.fail("", "%d bytes, want at most %d", len(data), maxFile)
 		return
 	}
+	if isPEM(string(data)) {
+		d.fail("", "this is a PEM file; want a %s", FileKind)
+		return
+	}
 	y := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	err := y.Decode(&doc)
@@ -78,7 +82,28 @@ func (d *decoder) document(data []byte, into any) {
 		d.fail("", "empty; want a %s", FileKind)
 		return
 	}
+	if pem := findPEM(&doc); pem != nil {
+		d.failAt(pem, "", "a PEM block; a policy holds no key, it names the file of a key set")
+		return
+	}
 	d.value(doc.Content[0], reflect.ValueOf(into).Elem(), "")
+}
+
+// isPEM recognises what may be a private key, which no message may show.
+func isPEM(s string) bool { return strings.HasPrefix(strings.TrimSpace(s), "-----BEGIN") }
+
+// findPEM returns the first key or value that holds a PEM block: every check
+// that comes later may quote what it finds.
+func findPEM(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "-----BEGIN") {
+		return n
+	}
+	for _, c := range n.Content {
+		if found := findPEM(c); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // value decodes n into v, which is settable.
@@ -119,7 +144,11 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 
 func (d *decoder) object(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.MappingNode {
-		d.failAt(n, path, "got %s, want keys and values", kindName(n))
+		got := kindName(n)
+		if path == "" && n.Kind == yaml.ScalarNode {
+			got = "text" // of a file that is no policy: nobody knows what it holds
+		}
+		d.failAt(n, path, "got %s, want keys and values", got)
 		return
 	}
 	fields := map[string]int{}
@@ -158,7 +187,7 @@ func (d *decoder) unknown(key *yaml.Node, path string, names []string) {
 		}
 	}
 	slices.Sort(names)
-	d.failAt(key, path, "unknown key %.80q, want one of %s", key.Value, strings.Join(names, ", "))
+	d.failAt(key, path, "unknown key %.40q, want one of %s", key.Value, strings.Join(names, ", "))
 }
 
 func (d *decoder) list(n *yaml.Node, v reflect.Value, path string) {
@@ -233,7 +262,7 @@ func kindName(n *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "a list"
 	}
-	return fmt.Sprintf("%.80q", n.Value)
+	return fmt.Sprintf("%.40q", n.Value)
 }
 
 func join(path, name string) string {

@@ -89,7 +89,7 @@ func (p *Policy) ForEnvironment(a App, name string) (Effective, error) {
 			return p.effective(a, e), nil
 		}
 	}
-	return Effective{}, invalid("environment %.80q is not one of this policy: %s", name, orNone(p.Environments()))
+	return Effective{}, invalid("environment %.40q is not one of this policy: %s", name, orNone(p.Environments()))
 }
 
 func (p *Policy) effective(a App, env environment) Effective {

@@ -112,15 +112,15 @@ func (p *Policy) selectEnvironment(a App) (environment, error) {
 				return e, nil
 			}
 		}
-		return environment{}, invalid("environment %.80q is not one that policy allows for application %.80q: %s", a.Environment, a.Name, orNone(names))
+		return environment{}, invalid("environment %.40q is not one that policy allows for application %.40q: %s", a.Environment, a.Name, orNone(names))
 	}
 	switch len(possible) {
 	case 1:
 		return possible[0], nil
 	case 0:
-		return environment{}, invalid("no environment of the policy matches application %.80q", a.Name)
+		return environment{}, invalid("no environment of the policy matches application %.40q", a.Name)
 	}
-	return environment{}, invalid("several environments are possible for application %.80q: %s; select one", a.Name, orNone(names))
+	return environment{}, invalid("several environments are possible for application %.40q: %s; select one", a.Name, orNone(names))
 }
 
 func orNone(names []string) string {

@@ -243,3 +243,37 @@ func TestBreakGlassNeedsNoSubjects(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A mistyped --policy may name a private key, and what a refusal says ends in
+// the log of a pipeline.
+func TestAPolicyThatIsAPrivateKeyIsNotQuoted(t *testing.T) {
+	const body = "MC4CAQAwBQYDK2VwBCIEIKv2b0example"
+	const pem = "-----BEGIN PRIVATE KEY-----\n" + body + "\n-----END PRIVATE KEY-----\n"
+	indented := "  " + strings.ReplaceAll(strings.TrimSpace(pem), "\n", "\n  ") + "\n"
+	for _, tt := range []struct{ name, in, want string }{
+		{"PEM", pem, "this is a PEM file; want a GatePolicy"},
+		{"PEM after empty lines", "\n\n" + pem, "this is a PEM file; want a GatePolicy"},
+		{"PEM after a comment", "# key\n" + pem, "line 2: a PEM block; a policy holds no key, it names the file of a key set"},
+		{"PEM as a value", minimal + "mode: |\n" + indented, "line 7: a PEM block; a policy holds no key, it names the file of a key set"},
+		{"PEM as an item", minimal + "gatedDeletes:\n- |\n" + indented, "line 8: a PEM block; a policy holds no key, it names the file of a key set"},
+		{"PEM as a key", minimal + "? |\n" + indented + ": a\n", "line 7: a PEM block; a policy holds no key, it names the file of a key set"},
+		{"the body alone", body + "\n", "line 1: got text, want keys and values"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wantInvalid(t, tt.in, gate.PolicyInvalid, tt.want)
+			if _, err := parse(t, tt.in); err != nil && strings.Contains(err.Error(), body[:4]) {
+				t.Errorf("got %v, which shows the key", err)
+			}
+		})
+	}
+}
+
+func TestValuesAreQuotedUpToFortyCharacters(t *testing.T) {
+	long := strings.Repeat("x", 60)
+	for _, in := range []string{"mode: " + long, "unknownImages: " + long, "protected: {namespaces: [" + long + "_]}", long + ": a", "receipts: {grace: " + long + "}"} {
+		_, err := parse(t, minimal+in+"\n")
+		if err == nil || !strings.Contains(err.Error(), `"`+long[:40]+`"`) {
+			t.Errorf("%s: got %v, want 40 characters of the value", in, err)
+		}
+	}
+}

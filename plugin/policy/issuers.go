@@ -52,7 +52,7 @@ func (v *validator) issuer(path string, d issuerDoc, several bool) gate.Issuer {
 	}
 	for i, a := range d.Algorithms {
 		if !slices.Contains(receipt.Algorithms(), a) {
-			v.fail(item(path+".algorithms", i), "got %.80q, want one of %s", a, strings.Join(receipt.Algorithms(), ", "))
+			v.fail(item(path+".algorithms", i), "got %.40q, want one of %s", a, strings.Join(receipt.Algorithms(), ", "))
 		}
 	}
 	v.notEmpty(path, map[string]bool{
@@ -66,7 +66,7 @@ func (v *validator) issuer(path string, d issuerDoc, several bool) gate.Issuer {
 	known := v.knownEnvironments()
 	for i, e := range d.Environments {
 		if !known[e] {
-			v.fail(item(path+".environments", i), "%.80q is not an environment of this policy", e)
+			v.fail(item(path+".environments", i), "%.40q is not an environment of this policy", e)
 		}
 	}
 	for i, id := range d.Retired {
@@ -102,7 +102,7 @@ func (v *validator) subjects(path string, d issuerDoc, several bool) {
 	for i, s := range d.Subjects {
 		parts := strings.Split(string(s), "/")
 		if len(parts) != 4 || slices.Contains(parts, "") {
-			v.fail(item(path+".subjects", i), "got %.80q, want group/Kind/namespace/name, each with '*' for any run", string(s))
+			v.fail(item(path+".subjects", i), "got %.40q, want group/Kind/namespace/name, each with '*' for any run", string(s))
 		}
 	}
 }
@@ -198,7 +198,7 @@ func (v *validator) revocationList() *gate.Revocations {
 	for i, name := range d.Issuers {
 		issuer, known := v.issuers[name]
 		if !known {
-			v.fail(item("revocations.issuers", i), "%.80q is not an issuer of this policy", name)
+			v.fail(item("revocations.issuers", i), "%.40q is not an issuer of this policy", name)
 			continue
 		}
 		good := issuer.Issuer

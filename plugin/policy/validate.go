@@ -73,10 +73,10 @@ func (v *validator) policy() *Policy {
 
 func (v *validator) header() {
 	if v.doc.APIVersion != APIVersion {
-		v.fail("apiVersion", "got %.80q, want %q", v.doc.APIVersion, APIVersion)
+		v.fail("apiVersion", "got %.40q, want %q", v.doc.APIVersion, APIVersion)
 	}
 	if v.doc.Kind != FileKind {
-		v.fail("kind", "got %.80q, want %q", v.doc.Kind, FileKind)
+		v.fail("kind", "got %.40q, want %q", v.doc.Kind, FileKind)
 	}
 	v.helpText("help", v.doc.Help)
 }
@@ -93,7 +93,7 @@ func (v *validator) word(path, s string, pattern *regexp.Regexp, want string) bo
 	if pattern.MatchString(s) {
 		return true
 	}
-	v.fail(path, "got %.80q, want %s", s, want)
+	v.fail(path, "got %.40q, want %s", s, want)
 	return false
 }
 
@@ -109,7 +109,7 @@ func (v *validator) words(path string, list []string, pattern *regexp.Regexp, wa
 func unique[T comparable](v *validator, path string, list []T) {
 	for i, x := range list {
 		if slices.Contains(list[:i], x) {
-			v.fail(item(path, i), "%q is there twice", toString(x))
+			v.fail(item(path, i), "%.40q is there twice", toString(x))
 		}
 	}
 }

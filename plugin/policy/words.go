@@ -77,7 +77,7 @@ func (e *expiredMode) UnmarshalText(b []byte) error {
 func choose(b []byte, words ...string) (int, error) {
 	i := slices.Index(words, string(b))
 	if i < 0 {
-		return 0, fmt.Errorf("got %.80q, want %s", b, strings.Join(words, " or "))
+		return 0, fmt.Errorf("got %.40q, want %s", b, strings.Join(words, " or "))
 	}
 	return i, nil
 }
@@ -88,7 +88,7 @@ type seconds int64
 func (s *seconds) UnmarshalText(b []byte) error {
 	d, err := time.ParseDuration(string(b))
 	if err != nil || d < 0 || d%time.Second != 0 {
-		return fmt.Errorf("got %.80q, want a duration in whole seconds such as 168h", b)
+		return fmt.Errorf("got %.40q, want a duration in whole seconds such as 168h", b)
 	}
 	*s = seconds(d / time.Second)
 	return nil
@@ -100,7 +100,7 @@ type day int64
 func (d *day) UnmarshalText(b []byte) error {
 	t, err := time.Parse(time.DateOnly, string(b))
 	if err != nil {
-		return fmt.Errorf("got %.80q, want a date such as 2027-01-15", b)
+		return fmt.Errorf("got %.40q, want a date such as 2027-01-15", b)
 	}
 	*d = day(t.Unix())
 	return nil
@@ -130,7 +130,7 @@ type category projection.Category
 func (c *category) UnmarshalText(b []byte) error {
 	*c = category(b)
 	if !projection.Category(*c).Valid() {
-		return fmt.Errorf("got %.80q, want one of %s, or x- and a name", b, categoryNames())
+		return fmt.Errorf("got %.40q, want one of %s, or x- and a name", b, categoryNames())
 	}
 	return nil
 }
