@@ -3,11 +3,14 @@ package app
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/internal/manifest"
 	"github.com/syncgate/syncgate/plugin/internal/parallel"
 	"github.com/syncgate/syncgate/plugin/policy"
+	"github.com/syncgate/syncgate/plugin/projection"
+	"github.com/syncgate/syncgate/plugin/receipt"
 )
 
 // Verdict is the gate's answer for a whole application. The zero value
@@ -33,7 +36,7 @@ func (b *Build) Evaluate(e policy.Effective, now int64) Verdict {
 	parallel.Each(len(b.Objects), func(i int) { v.Results[i] = b.Objects[i].evaluate(e, now) })
 	b.explain(v.Results)
 	for _, r := range v.Results {
-		if r.Object.Problem != nil || e.Rules.Gates(r.Object.Projection) {
+		if r.Object.Problem != nil || len(r.Items) > 0 || e.Rules.Gates(r.Object.Projection) {
 			v.Gated++
 		}
 		v.sentence.Items = append(v.sentence.Items, r.Items...)
@@ -51,7 +54,7 @@ func (o *Object) evaluate(e policy.Effective, now int64) Result {
 	r := Result{Object: o}
 	r.Decision = gate.Evaluate(gate.Request{
 		Rules: &e.Rules, Subject: o.Subject, GenerateName: o.generate,
-		Object: o.Projection, Receipts: o.Receipts, Now: now,
+		Object: o.Projection, Receipts: o.Receipts, Now: now, Held: o.held(e),
 	})
 	for _, f := range r.Decision.Findings {
 		r.Items = append(r.Items, gate.Item{Subject: o.Subject.Short(), Reason: f.Reason, Text: f.Text})
@@ -60,6 +63,30 @@ func (o *Object) evaluate(e policy.Effective, now int64) Result {
 		r.Items = []gate.Item{{Subject: o.Subject.Short(), Reason: gate.PolicyInvalid, Text: "refused without a reason"}}
 	}
 	return r
+}
+
+// held reports whether the receipts of an object without gated leaves are for
+// leaves that it had, and whose loss is a change: a namespace's labels, a
+// webhook's rules. Some losses only take away and are free: exposure of a
+// Service, the type of a Secret, a ServiceAccount's pull secrets and cloud
+// identity (docs/spec/gated-fields.md, Removals).
+func (o *Object) held(e policy.Effective) bool {
+	if len(o.Receipts) == 0 || e.Rules.Gates(o.Projection) || o.Subject.Group == "" && (o.Subject.Kind == "Service" || o.Subject.Kind == "Secret") {
+		return false
+	}
+	for _, compact := range o.Receipts {
+		u, err := receipt.ParseUnverified(compact)
+		if err != nil || u.Claims.Environment != e.Rules.Environment && !slices.Contains(e.Rules.Accepts, u.Claims.Environment) {
+			continue
+		}
+		if o.Subject.Group != "" || o.Subject.Kind != "ServiceAccount" {
+			return true
+		}
+		if _, token := u.Claims.Leaves[gate.LeafKey(projection.Leaf{Category: projection.Identity, Path: "automountServiceAccountToken"})]; token {
+			return true
+		}
+	}
+	return false
 }
 
 // Allowed reports whether every object may run.

@@ -24,6 +24,11 @@ type Request struct {
 	Object, Old *projection.Projection
 
 	Receipts []string // compact, from the object's annotation
+
+	// Held says that the object was signed before, as far as its receipts tell,
+	// and that losing its last gated leaf is a change: then the empty projection
+	// needs a receipt like any other. Render says so, which sees no old object.
+	Held bool
 	Now      int64    // seconds since the epoch
 }
 
@@ -72,7 +77,7 @@ func Evaluate(r Request) Decision {
 	}
 	e := &evaluation{Request: r}
 	required := e.required()
-	if !gated(r.Object, required) && (r.Old == nil || !gated(r.Old, required)) {
+	if !r.Held && !gated(r.Object, required) && (r.Old == nil || !gated(r.Old, required)) {
 		return Decision{allowed: true}
 	}
 	e.unpinned(required)

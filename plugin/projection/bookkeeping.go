@@ -69,6 +69,15 @@ var tuning = []string{
 	"service.beta.kubernetes.io/azure-load-balancer-health-probe-request-path",
 }
 
-func exposureAnnotation(k string) bool {
-	return !bookkeeping(k) && !contains(tuning, k)
+// exposureAnnotation reports whether an annotation of an Ingress or Service
+// counts. One that only tunes does as soon as its value holds more than a
+// setting needs: controllers copy such values into their configuration.
+func exposureAnnotation(k string, v any) bool {
+	if bookkeeping(k) {
+		return false
+	}
+	s, ok := v.(string)
+	return !contains(tuning, k) || !ok || strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(" ._:/-", r)
+	})
 }

@@ -9,6 +9,8 @@ import (
 var programVariables = []string{
 	"LD_*", "DYLD_*", "PATH", "BASH_ENV", "ENV", "*_OPTIONS", "PYTHON*", "PERL5*", "RUBY*",
 	"NODE_OPTIONS", "NODE_PATH", "NODE_EXTRA_CA_CERTS", "GIT_SSH*",
+	"GIT_EXTERNAL_DIFF", "GIT_CONFIG_*", "LUA_INIT*", "DOTNET_STARTUP_HOOKS", "CORECLR_*", "COR_*",
+	"GCONV_PATH", "OPENSSL_CONF", "CLASSPATH", "PROMPT_COMMAND", "R_PROFILE*",
 }
 
 func programVariable(name string) bool {
@@ -133,7 +135,11 @@ func (w *walker) envFrom(at string, v any) {
 			}
 			p := index(at, counts[j])
 			counts[j]++
-			w.take(f.cat, p+"."+f.name+".name", keptString, orEmpty(ref["name"]))
+			name := orEmpty(ref["name"])
+			if f.cat == Command {
+				name = withoutContentHash(name)
+			}
+			w.take(f.cat, p+"."+f.name+".name", keptString, name)
 			w.take(f.cat, p+".prefix", plainString, item["prefix"])
 			w.unknown(f.cat, p+"."+f.name, envFromShape.fields[f.name].shape, ref)
 		}
@@ -144,6 +150,20 @@ var envFromSources = []struct {
 	name string
 	cat  Category
 }{{"secretRef", Secret}, {"configMapRef", Command}}
+
+// withoutContentHash takes from a ConfigMap's name the hash that kustomize's
+// configMapGenerator puts behind it (sigs.k8s.io/kustomize/api/hasher: ten of
+// sixteen characters). Contents of ConfigMaps are free, so a name that follows
+// from them has to be.
+func withoutContentHash(v any) any {
+	const size = 10
+	s, _ := v.(string)
+	base := len(s) - size - 1
+	if base < 1 || s[base] != '-' || strings.Trim(s[base+1:], "2456789bcdfghkmt") != "" {
+		return v
+	}
+	return s[:base]
+}
 
 func orEmpty(v any) any {
 	if v == nil {

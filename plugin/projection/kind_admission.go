@@ -1,5 +1,7 @@
 package projection
 
+import "strings"
+
 // webhooks: the rules of a webhook configuration. caBundle is rewritten at
 // every certificate rotation and is never a leaf.
 func webhooks(w *walker, obj map[string]any) {
@@ -72,9 +74,34 @@ var deliveryTuning = map[string]bool{
 
 // delivery: an object that makes a controller fetch and apply others. Of a
 // multi-source Application the revisions inside spec.sources are left out.
+// Whatever stands beside the spec counts too: Argo CD carries out a top-level
+// operation of an Application, with a source of its own.
 func delivery(w *walker, obj map[string]any) {
+	for k, v := range obj {
+		switch k {
+		case "apiVersion", "kind", "metadata", "status":
+		case "spec":
+			w.takeAny(Delivery, "spec", withoutRevisions(v), func(p string) bool { return deliveryTuning[p] })
+		default:
+			w.takeAny(Delivery, fieldName(k), v, nil)
+		}
+	}
+	w.annotations(Delivery, obj, func(k string) bool {
+		return strings.HasPrefix(k, "argocd-image-updater.argoproj.io/") && !bookkeeping(k)
+	})
+}
+
+// source: where Flux fetches from, and whom it trusts for it; which revision
+// and how often is tuning.
+func source(w *walker, obj map[string]any) {
 	_, v := w.get(obj, "spec")
-	w.takeAny(Delivery, "spec", withoutRevisions(v), func(p string) bool { return deliveryTuning[p] })
+	w.takeAny(Delivery, "spec", v, func(p string) bool {
+		switch p {
+		case "spec.ref", "spec.interval", "spec.timeout", "spec.suspend":
+			return true
+		}
+		return false
+	})
 }
 
 func withoutRevisions(v any) any {

@@ -8,7 +8,7 @@ import "encoding/json"
 func gateway(w *walker, obj map[string]any) {
 	kind, _ := obj["kind"].(string)
 	w.takeAny(Network, "spec", withoutGatewayDefaults(kind, "spec", obj["spec"]), nil)
-	w.annotations(Network, obj, exposureAnnotation)
+	w.annotationsWith(Network, obj, exposureAnnotation)
 }
 
 // gatewayDefaults are what the CRDs of Gateway API v1.4 fill in. Filters of a

@@ -19,7 +19,7 @@ func serviceKind(w *walker, obj map[string]any) {
 		for _, f := range exposureFields {
 			w.take(c, "spec."+f, serviceShape.fields[f], spec[f])
 		}
-		w.annotations(c, obj, exposureAnnotation)
+		w.annotationsWith(c, obj, exposureAnnotation)
 	} else {
 		w.annotations(Network, obj, func(k string) bool { return contains(exposingAnnotations, k) })
 	}
@@ -86,9 +86,14 @@ func (w *walker) servicePorts(c Category, v any) {
 }
 
 // annotations adds the object's annotations that counts tells.
-func (w *walker) annotations(c Category, obj map[string]any, counts func(string) bool) {
+func (w *walker) annotations(c Category, obj map[string]any, counts func(key string) bool) {
+	w.annotationsWith(c, obj, func(k string, _ any) bool { return counts(k) })
+}
+
+// annotationsWith is annotations for what depends on the value too.
+func (w *walker) annotationsWith(c Category, obj map[string]any, counts func(key string, value any) bool) {
 	for k, v := range w.object(obj, "metadata.annotations") {
-		if counts(k) {
+		if counts(k, v) {
 			w.take(c, "metadata.annotations"+key(k), keptString, v)
 		}
 	}
@@ -96,12 +101,12 @@ func (w *walker) annotations(c Category, obj map[string]any, counts func(string)
 
 func ingress(w *walker, obj map[string]any) {
 	w.take(Network, "spec", &member{shape: shapes["networking/v1.IngressSpec"]}, obj["spec"])
-	w.annotations(Network, obj, exposureAnnotation)
+	w.annotationsWith(Network, obj, exposureAnnotation)
 }
 
 func ingressClass(w *walker, obj map[string]any) {
 	w.take(Network, "spec", &member{shape: shapes["networking/v1.IngressClassSpec"]}, obj["spec"])
-	w.annotations(Network, obj, exposureAnnotation)
+	w.annotationsWith(Network, obj, exposureAnnotation)
 }
 
 var networkPolicyShape = shapes["networking/v1.NetworkPolicySpec"]

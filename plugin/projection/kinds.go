@@ -129,6 +129,12 @@ var kindTable = []kindSpec{
 	{group: "argoproj.io", kind: "ApplicationSet", applies: []Category{Delivery}, fn: delivery, doc: deliveryDoc},
 	{group: "argoproj.io", kind: "AppProject", applies: []Category{Delivery}, fn: delivery, doc: deliveryDoc},
 	{group: "kustomize.toolkit.fluxcd.io", kind: "Kustomization", applies: []Category{Delivery}, fn: delivery, doc: deliveryDoc},
+	{group: fluxSource, kind: "GitRepository", applies: []Category{Delivery}, fn: source, doc: sourceDoc},
+	{group: fluxSource, kind: "OCIRepository", applies: []Category{Delivery}, fn: source, doc: sourceDoc},
+	{group: fluxSource, kind: "HelmRepository", applies: []Category{Delivery}, fn: source, doc: sourceDoc},
+	{group: fluxSource, kind: "HelmChart", applies: []Category{Delivery}, fn: source, doc: sourceDoc},
+	{group: fluxSource, kind: "Bucket", applies: []Category{Delivery}, fn: source, doc: sourceDoc},
+	{group: fluxSource, kind: "ExternalArtifact", applies: []Category{Delivery}, fn: source, doc: sourceDoc},
 	{group: "helm.toolkit.fluxcd.io", kind: "HelmRelease", applies: []Category{Delivery}, fn: delivery, doc: deliveryDoc},
 	{group: "helm.cattle.io", kind: "HelmChart", applies: []Category{Delivery}, fn: delivery, doc: deliveryDoc},
 	{group: "operators.coreos.com", kind: "Subscription", applies: []Category{Delivery}, fn: delivery, doc: deliveryDoc},
@@ -141,6 +147,8 @@ const (
 	gatewayGroup   = "gateway.networking.k8s.io"
 	rbacGroup      = "rbac.authorization.k8s.io"
 	gatewayDoc     = "whole spec except `weight`; every annotation except bookkeeping and tuning"
+	fluxSource     = "source.toolkit.fluxcd.io"
+	sourceDoc      = "whole spec except ref, interval, timeout, suspend"
 	deliveryDoc    = "whole spec except source revisions, intervals, sync automation and history limits"
 )
 

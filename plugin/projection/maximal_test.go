@@ -362,7 +362,7 @@ func mutated(tree map[string]any, path []any) map[string]any {
 
 // wholeSpec are the groups and kinds without a type in k8s.io/api. Their spec,
 // or what of it counts, is taken as it stands.
-var wholeSpec = map[string]bool{
+var wholeSpec = map[string]bool{"source.toolkit.fluxcd.io": true,
 	gatewayGroup: true, "argoproj.io": true, "kustomize.toolkit.fluxcd.io": true, "helm.toolkit.fluxcd.io": true,
 	"helm.cattle.io": true, "operators.coreos.com": true, "kubernetes.crossplane.io": true, "work.open-cluster-management.io": true,
 	"apiregistration.k8s.io": true, "apiextensions.k8s.io": true,

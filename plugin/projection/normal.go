@@ -149,7 +149,7 @@ func (w *walker) normalAny(path string, v any) (any, bool) {
 	case json.Number:
 		n, ok := number(t)
 		if !ok {
-			w.fault(path, "number %s has no exact form", clip(t.String()))
+			w.fault(path, "a number that has no exact form")
 			return nil, false
 		}
 		return n, true
@@ -188,16 +188,18 @@ func (w *walker) wrongType(path, want string, v any) {
 	w.fault(path, "want %s, got %s", want, kindOf(v))
 }
 
+// kindOf names the type alone: everybody who may look at an application reads
+// its sync error, and a value in the wrong place may be a password.
 func kindOf(v any) string {
-	switch t := v.(type) {
+	switch v.(type) {
 	case nil:
 		return "null"
 	case bool:
-		return strconv.FormatBool(t)
+		return "a boolean"
 	case string:
-		return "the string " + strconv.Quote(clip(t))
+		return "a string"
 	case json.Number:
-		return "the number " + clip(t.String())
+		return "a number"
 	case []any:
 		return "a list"
 	case map[string]any:

@@ -8,7 +8,10 @@ import "strings"
 
 // containerSigns are the fields of which a container has at least one. Name
 // and image are optional: Knative writes no name, ECK's podTemplate no image.
-var containerSigns = []string{"image", "securityContext", "env", "envFrom", "volumeMounts", "command"}
+var containerSigns = []string{
+	"image", "securityContext", "env", "envFrom", "volumeMounts", "command",
+	"args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe",
+}
 
 // wrappers are members of a map around containers whose own pod-level fields
 // apply to them (Tekton, Argo Workflows).

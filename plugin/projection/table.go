@@ -168,7 +168,10 @@ var templateRows = []row{
 	{path: "annotations[traffic.sidecar.istio.io/*]", cat: Network, doc: "changes the mesh"},
 	{path: "annotations[linkerd.io/*]", cat: Network, doc: "changes the mesh"},
 	{path: "annotations[config.linkerd.io/*]", cat: Network, doc: "changes the mesh"},
+	{path: "annotations[inject.istio.io/*]", cat: Network, doc: "changes what is injected"},
+	{path: "annotations[proxy.istio.io/*]", cat: Network, doc: "changes the mesh"},
 	{path: "annotations[io.kubernetes.cri-o.*]", cat: Privilege, doc: "changes the runtime"},
+	{path: "annotations[io.katacontainers.*]", cat: Privilege, doc: "changes the runtime"},
 	{path: "annotations[container.apparmor.security.beta.kubernetes.io/*]", cat: Privilege, fn: "appArmor", doc: "taken as the container's securityContext.appArmorProfile, which the API server makes of it"},
 }
 

@@ -224,7 +224,7 @@ func (w *walker) textVolume(p *pod, vol *volume, name, at string, m *member, v, 
 	if !executable && !mounted {
 		return
 	}
-	w.take(Command, at+".name", plainString, obj["name"])
+	w.take(Command, at+".name", plainString, withoutContentHash(obj["name"]))
 	w.unknown(Command, at, m.shape, obj)
 	if executable {
 		w.add(Command, at+".executable", true)
