@@ -92,6 +92,23 @@ func TestArgoCDSyncsWhatIsSignedAndNothingElse(t *testing.T) {
 	if cluster.Get(harness.Deployments, namespace, "web").GetAnnotations()["syncgate.io/receipt"] == "" {
 		t.Error("the Deployment carries no receipt")
 	}
+
+	// The lock is in nobody's way: Argo CD's own directory source, which looks
+	// into every folder, takes a signed application as if it were not there.
+	s.repo.Write(map[string]string{"apps/plain/role.yaml": `apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: plain}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
+`})
+	plain := filepath.Join(s.repo.Work, "apps/plain")
+	s.Run(plain, nil, s.syncgate, "sign", "--policy", s.policy, "--key", s.key, "--issuer", "release", "--namespace", "plain", "--yes")
+	if locked, err := filepath.Glob(filepath.Join(plain, ".syncgate", environment, "*.jwt")); err != nil || len(locked) != 1 {
+		t.Fatalf("the lock of apps/plain holds %q, %v", locked, err)
+	}
+	signed = s.repo.Commit("Release the plain application")
+	argo.CreateDirectoryApplication("plain", s.repo.URL, "apps/plain", "plain").WaitSynced(signed)
+	app.WaitSynced(signed)
+
 	before, writes := snapshot(), cluster.Writes(harness.ArgoCDUser, namespace)
 	if !slices.Contains(writes, "create deployments/web") && !slices.Contains(writes, "patch deployments/web") {
 		t.Fatalf("the audit log does not show Argo CD's writes of the first sync, got %q", writes)

@@ -21,17 +21,29 @@ type Application struct {
 // repository through a plugin, and which syncs by itself and prunes.
 func (a *ArgoCD) CreateApplication(name, repoURL, path, plugin, namespace string) *Application {
 	a.T.Helper()
+	return a.createApplication(name, repoURL, path, "plugin: {name: "+plugin+"}", namespace)
+}
+
+// CreateDirectoryApplication is CreateApplication with Argo CD's own directory
+// source, every folder below it included.
+func (a *ArgoCD) CreateDirectoryApplication(name, repoURL, path, namespace string) *Application {
+	a.T.Helper()
+	return a.createApplication(name, repoURL, path, "directory: {recurse: true}", namespace)
+}
+
+func (a *ArgoCD) createApplication(name, repoURL, path, source, namespace string) *Application {
+	a.T.Helper()
 	a.Apply(fmt.Appendf(nil, `apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: %s, namespace: %s}
 spec:
   project: default
-  source: {repoURL: %q, path: %s, targetRevision: main, plugin: {name: %s}}
+  source: {repoURL: %q, path: %s, targetRevision: main, %s}
   destination: {server: "https://kubernetes.default.svc", namespace: %s}
   syncPolicy:
     automated: {prune: true}
     syncOptions: [CreateNamespace=true]
-`, name, argoNamespace, repoURL, path, plugin, namespace))
+`, name, argoNamespace, repoURL, path, source, namespace))
 	return &Application{ArgoCD: a, Name: name, Namespace: namespace}
 }
 
