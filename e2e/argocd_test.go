@@ -105,9 +105,7 @@ rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
 	if locked, err := filepath.Glob(filepath.Join(plain, ".syncgate", environment, "*.jwt")); err != nil || len(locked) != 1 {
 		t.Fatalf("the lock of apps/plain holds %q, %v", locked, err)
 	}
-	signed = s.repo.Commit("Release the plain application")
-	argo.CreateDirectoryApplication("plain", s.repo.URL, "apps/plain", "plain").WaitSynced(signed)
-	app.WaitSynced(signed)
+	argo.CreateDirectoryApplication("plain", s.repo.URL, "apps/plain", "plain").WaitSynced(s.repo.Commit("Release the plain application"))
 
 	before, writes := snapshot(), cluster.Writes(harness.ArgoCDUser, namespace)
 	if !slices.Contains(writes, "create deployments/web") && !slices.Contains(writes, "patch deployments/web") {
