@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,12 +63,10 @@ func usage(c *cobra.Command, format string, args ...any) error {
 
 // Execute runs the root command and returns the exit status: 0; 10, 20 or 30
 // for a refusal (docs/spec/refusal.md); 2 for a usage error; 1 for anything
-// else. What a refusal says is one line on stderr.
+// else, a signal to stop among it. What a refusal says is one line on stderr.
 func Execute(root *cobra.Command, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	strict(root)
-	c, err := execute(ctx, root)
+	c, err := untilSignal(root)
 	if err == nil {
 		return 0
 	}
@@ -84,6 +83,38 @@ func Execute(root *cobra.Command, stderr io.Writer) int {
 		return 2
 	}
 	return 1
+}
+
+// grace is what a command that was told to stop has left to end by itself: it
+// removes its temporary files.
+const grace = time.Second
+
+// untilSignal runs the command until it ends or, told to stop, does not: a read
+// of a pipe or a terminal listens to nobody. A second signal ends the process.
+func untilSignal(root *cobra.Command) (*cobra.Command, error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	type end struct {
+		command *cobra.Command
+		err     error
+	}
+	done := make(chan end, 1)
+	go func() {
+		c, err := execute(ctx, root)
+		done <- end{c, err}
+	}()
+	select {
+	case e := <-done:
+		return e.command, e.err
+	case <-ctx.Done():
+	}
+	stop() // the default handling again
+	select {
+	case e := <-done:
+		return e.command, e.err
+	case <-time.After(grace):
+		return root, errors.New("stopped by a signal")
+	}
 }
 
 // execute is cobra's, but that a panic is an error like any other: a stack

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/syncgate/syncgate/plugin/receipt"
 )
@@ -13,7 +14,7 @@ import (
 // maxFile bounds a key file: a thousand RSA keys fit.
 const maxFile = 1 << 20
 
-// ReadJWKS is LoadJWKS on a file of at most 1 MiB. Errors name the file.
+// ReadJWKS is LoadJWKS on a regular file of at most 1 MiB. Errors name the file.
 func ReadJWKS(path string) ([]receipt.Key, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -26,7 +27,7 @@ func ReadJWKS(path string) ([]receipt.Key, error) {
 	return list, nil
 }
 
-// ReadSigner is LoadSigner on a file of at most 1 MiB. Errors name the file.
+// ReadSigner is LoadSigner on a regular file of at most 1 MiB. Errors name the file.
 func ReadSigner(path, kid string) (*receipt.KeySigner, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -60,11 +61,19 @@ func WritePrivate(path string, private crypto.Signer) error {
 }
 
 func readFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	// Opening a pipe would wait for somebody to write.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading keys: %w", err)
 	}
 	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("reading %s: not a regular file", path)
+	}
 	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, err)

@@ -20,10 +20,12 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/projection"
@@ -52,8 +54,8 @@ type Policy struct {
 }
 
 // Load reads a policy file and the key sets and revocation list that it names;
-// relative names are beside the file. Every file holds at most 1 MiB. The error
-// is [Errors].
+// relative names are beside the file. Every file is a regular
+// one of at most 1 MiB. The error is [Errors].
 func Load(path string) (*Policy, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -106,11 +108,19 @@ func (p *Policy) Admission() Admission { return p.admission }
 func (p *Policy) Warnings() []string { return p.warnings }
 
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	// Opening a pipe would wait for somebody to write.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, err
