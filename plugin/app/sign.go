@@ -26,6 +26,7 @@ type Signing struct {
 	NoLeaves    bool                  // leave the leaf hashes out
 	Covers      []projection.Category // nil: what the issuer may sign
 	Signer      receipt.Signer
+	Policy      *policy.Effective // if given, what it would not count is not written
 }
 
 // Draft is one receipt to be made.
@@ -253,11 +254,33 @@ func Sign(drafts []Draft, s Signing) ([]string, error) {
 	return out, nil
 }
 
+// Refused says which of the receipts that were just made the policy would not
+// count, and why: a key that it does not know for this issuer, an image that is
+// revoked. Signing them would only move the refusal to the cluster.
+func Refused(drafts []Draft, receipts []string, s Signing) error {
+	if s.Policy == nil {
+		return nil
+	}
+	for i, d := range drafts {
+		v := gate.Evaluate(gate.Request{
+			Rules: &s.Policy.Rules, Subject: d.Object.Subject, GenerateName: d.Object.generate,
+			Object: d.Object.Projection, Receipts: receipts[i : i+1], Now: s.Now, Held: true,
+		})
+		for _, f := range v.Ignored {
+			return fmt.Errorf("nothing is signed: the policy would not count the receipt of %s: [%s] %s", d.Object.Subject.Short(), f.Reason, f.Text)
+		}
+	}
+	return nil
+}
+
 // Write signs the drafts and saves them in the lock, with what the render
 // depended on. Nothing is written unless every receipt could be made.
 func (b *Build) Write(drafts []Draft, s Signing) error {
 	receipts, err := Sign(drafts, s)
 	if err != nil {
+		return err
+	}
+	if err := Refused(drafts, receipts, s); err != nil {
 		return err
 	}
 	for i, d := range drafts {

@@ -125,7 +125,7 @@ func runSign(c *cobra.Command, o *signOptions) error {
 		return err
 	}
 	if o.annotate {
-		err = annotateDrafts(o.dir, e.Annotation, b, drafts, s)
+		err = annotateDrafts(o.dir, e, b, drafts, s)
 	} else {
 		err = b.Write(drafts, s)
 	}
@@ -164,6 +164,9 @@ func (o *signOptions) signing(c *cobra.Command, e policy.Effective) (app.Signing
 		s.Covers = append(s.Covers, cat)
 	}
 	s.RenewOnly = o.renewOnly
+	if o.policy != "" {
+		s.Policy = &e
+	}
 	signer, err := o.signer(c)
 	if err != nil {
 		return s, err

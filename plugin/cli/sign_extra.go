@@ -12,6 +12,7 @@ import (
 	"github.com/syncgate/syncgate/plugin/annotate"
 	"github.com/syncgate/syncgate/plugin/app"
 	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/policy"
 	"github.com/syncgate/syncgate/plugin/projection"
 	"github.com/syncgate/syncgate/plugin/render"
 )
@@ -52,12 +53,15 @@ func checkImages(c *cobra.Command, command string, drafts []app.Draft) error {
 // annotateDrafts writes the receipts into the manifests. Only files that are
 // applied as they are written have an object to annotate: what kustomize or a
 // chart makes has its receipts in the lock.
-func annotateDrafts(dir, key string, b *app.Build, drafts []app.Draft, s app.Signing) error {
+func annotateDrafts(dir string, e policy.Effective, b *app.Build, drafts []app.Draft, s app.Signing) error {
 	if b.Renderer != render.Directory {
 		return fmt.Errorf("--annotate needs plain manifest files; this application is rendered by %s: its receipts belong in the lock", b.Renderer)
 	}
 	receipts, err := app.Sign(drafts, s)
 	if err != nil {
+		return err
+	}
+	if err := app.Refused(drafts, receipts, s); err != nil {
 		return err
 	}
 	edits := make([]annotate.Edit, len(drafts))
@@ -67,5 +71,5 @@ func annotateDrafts(dir, key string, b *app.Build, drafts []app.Draft, s app.Sig
 		edits[i] = annotate.Edit{File: o.File, APIVersion: apiVersion, Kind: o.Kind(), Namespace: o.Namespace(), Name: o.Name(),
 			Value: strings.Join(app.Replace(o.Receipts, s, receipts[i]), " ")}
 	}
-	return annotate.Write(dir, key, edits)
+	return annotate.Write(dir, e.Annotation, edits)
 }

@@ -29,7 +29,7 @@ type Request struct {
 	// and that losing its last gated leaf is a change: then the empty projection
 	// needs a receipt like any other. Render says so, which sees no old object.
 	Held bool
-	Now      int64    // seconds since the epoch
+	Now  int64 // seconds since the epoch
 }
 
 // Decision is the verdict on one object. The zero value denies.

@@ -190,10 +190,26 @@ func writeFolder(dir string, write []string, texts map[string]string, remove []s
 		return err
 	}
 	defer root.Close()
+	// All of them beside their places first, where a full disk shows: half of a
+	// lock's receipts are no use to anybody.
+	staged := make([]string, 0, len(write))
 	for _, name := range write {
-		err = writeFile(root, name, texts[name])
+		temporary, err := stage(root, name, texts[name])
 		if err != nil {
+			for _, t := range staged {
+				err = errors.Join(err, root.Remove(t))
+			}
 			return err
+		}
+		staged = append(staged, temporary)
+	}
+	for i, name := range write {
+		err = root.Rename(staged[i], name)
+		if err != nil {
+			for _, t := range staged[i:] {
+				err = errors.Join(err, root.Remove(t))
+			}
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	for _, name := range remove {
@@ -207,27 +223,24 @@ func writeFolder(dir string, write []string, texts map[string]string, remove []s
 	return nil
 }
 
-// writeFile replaces a file as a whole: readers, and a crash, see the old one
-// or the new one.
-func writeFile(root *os.Root, name, text string) error {
+// stage writes a file under a temporary name beside its place, for renaming:
+// readers, and a crash, see the old one or the new one.
+func stage(root *os.Root, name, text string) (temporary string, err error) {
 	if folder := path.Dir(name); folder != "." {
 		err := root.Mkdir(folder, 0o777)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
+			return "", err
 		}
 	}
-	temporary := path.Join(path.Dir(name), ".tmp-"+rand.Text())
+	temporary = path.Join(path.Dir(name), ".tmp-"+rand.Text())
 	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return err
+		return "", err
 	}
 	_, err = f.WriteString(text)
 	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = root.Rename(temporary, name)
-	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", name, err), root.Remove(temporary))
+		return "", errors.Join(fmt.Errorf("%s: %w", name, err), root.Remove(temporary))
 	}
-	return nil
+	return temporary, nil
 }

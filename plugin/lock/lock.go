@@ -81,8 +81,8 @@ func (l *Lock) files() map[string]string {
 
 // Save writes what changed since Open or the last Save, and touches no other
 // file. Each file appears as a whole or not at all: it is written beside its
-// place, synced and renamed. When Save fails, the files that were written
-// before are complete and the others as they were.
+// place and synced, and when all of them are, they are renamed. When Save fails
+// while writing, nothing has changed.
 func (l *Lock) Save() error {
 	want := l.files()
 	var write, remove []string
