@@ -378,3 +378,29 @@ func TestSetPinRefusesWhatYAMLWouldReadOtherwise(t *testing.T) {
 		}
 	}
 }
+
+// A disk that fills up while the lock is written must not leave half of it: the
+// receipts that made it would be for an application that is refused.
+func TestSaveThatFailsWhileWritingChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir)
+	put(t, l, entry(t, "dev", deployment("api"), "release", "1"), entry(t, "prod", deployment("web"), "release", "1"))
+	if err := os.MkdirAll(filepath.Join(dir, Folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, Folder, "prod"), nil, 0o644); err != nil { // where a folder belongs
+		t.Fatal(err)
+	}
+	if err := l.Save(); err == nil {
+		t.Fatal("no error")
+	}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && d.Name() != "prod" {
+			t.Errorf("left behind: %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
