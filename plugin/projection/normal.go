@@ -208,13 +208,6 @@ func kindOf(v any) string {
 	return fmt.Sprintf("%T", v)
 }
 
-func clip(s string) string {
-	if len(s) > 60 {
-		return s[:60] + "..."
-	}
-	return s
-}
-
 // integer returns the shortest form of an integral JSON number.
 func integer(v any) (json.Number, bool) {
 	n, ok := v.(json.Number)
