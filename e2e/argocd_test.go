@@ -178,8 +178,7 @@ rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
 	if err := os.Rename(s.policy, s.policy+".away"); err != nil {
 		t.Fatal(err)
 	}
-	app.HardRefresh() // else the good render is still in the cache
-	report(t, "condition without a policy", app.WaitRefused("GATE ERROR ["))
+	report(t, "condition without a policy", app.WaitRefusedAfresh("GATE ERROR ["))
 	if err := os.Rename(s.policy+".away", s.policy); err != nil {
 		t.Fatal(err)
 	}

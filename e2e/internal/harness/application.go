@@ -123,17 +123,29 @@ func ContainsAll(text string, want []string) bool {
 	return len(want) > 0
 }
 
-// HardRefresh makes Argo CD forget the cached manifests of the Application and
-// compare again, and waits until it has.
-func (a *Application) HardRefresh() {
+// WaitRefusedAfresh waits until a comparison without any cached manifest has
+// failed with a text that contains each of want, and returns the whole text.
+//
+// It asks for a hard refresh over and over: what fails then is not cached, so
+// the next ordinary refresh, two seconds later, is answered from the good render
+// of before, and a reader that was not scheduled in between would never see it.
+func (a *Application) WaitRefusedAfresh(want ...string) string {
 	a.T.Helper()
-	a.Patch(Applications, argoNamespace, a.Name, map[string]any{
-		"metadata": map[string]any{"annotations": map[string]any{"argocd.argoproj.io/refresh": "hard"}},
-	})
-	a.Eventually("hard refresh", func() (string, bool) {
+	var text string
+	a.Eventually(fmt.Sprintf("refusal of an uncached render with %q", want), func() (string, bool) {
 		s := a.Status()
-		return s.String(), !s.Annotated
+		text = s.Condition
+		if s.Sync == "Unknown" && ContainsAll(text, want) {
+			return s.String(), true
+		}
+		if !s.Annotated {
+			a.Patch(Applications, argoNamespace, a.Name, map[string]any{
+				"metadata": map[string]any{"annotations": map[string]any{"argocd.argoproj.io/refresh": "hard"}},
+			})
+		}
+		return s.String(), false
 	})
+	return text
 }
 
 // Sync asks for a sync by hand, as the button does, and returns the status

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ type Env struct {
 	Dir string
 
 	procs []*process
+	gave  string // what Eventually gave up on
 }
 
 // New makes a folder of its own for the test. When the test fails the folder
@@ -44,7 +46,8 @@ func New(t testing.TB) *Env {
 			e.procs[i].stop()
 		}
 		if t.Failed() {
-			t.Logf("%s\nfiles of the run: %s", strings.Join(tails, "\n"), dir)
+			// The reason last: a reader of a long log often sees its end only.
+			t.Logf("%s\nfiles of the run: %s\n%s", strings.Join(tails, "\n"), dir, e.gave)
 			return
 		}
 		if err := removeAll(dir); err != nil {
@@ -115,7 +118,8 @@ func (e *Env) Eventually(what string, check func() (now string, done bool)) {
 			}
 		}
 		if time.Now().After(deadline) {
-			e.T.Fatalf("waiting for %s: still not so; now: %s", what, now)
+			e.gave = fmt.Sprintf("waiting for %s: still not so; now: %s", what, now)
+			e.T.Fatal(e.gave)
 		}
 		time.Sleep(pollInterval)
 	}
