@@ -242,7 +242,7 @@ func (s Settings) prepare(ctx context.Context, l *lock.Lock, o *Object) {
 		o.Problem.Fix = "name the path under kinds in policy, with pin: true if it is an image"
 		return
 	}
-	if what := forced(o); what != "" {
+	if what := gate.Forced(o.Subject, o.Tree, o.Projection); what != "" {
 		problem(gate.ForceNotAllowed, "%s would delete a running object before its change is refused: remove it", what)
 		return
 	}
@@ -279,35 +279,6 @@ func (s Settings) protected(o *Object) (string, bool) {
 		ns = o.Subject.Name
 	}
 	return ns, ns != "" && s.Effective.Protected(ns)
-}
-
-// forced returns what makes Argo CD or Flux delete and create instead of
-// updating: an annotation of a gated object other than a Job, or spec.force of
-// a Flux Kustomization, which is for every object that it applies.
-func forced(o *Object) string {
-	if !o.Projection.Gated() || o.Subject.Group == "batch" && o.Subject.Kind == "Job" {
-		return ""
-	}
-	meta, _ := o.Tree["metadata"].(map[string]any)
-	annotations, _ := meta["annotations"].(map[string]any)
-	const argo, flux = "argocd.argoproj.io/sync-options", "kustomize.toolkit.fluxcd.io/force"
-	options, _ := annotations[argo].(string)
-	for _, opt := range strings.Split(options, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(opt), "=")
-		if (name == "Force" || name == "Replace") && !strings.EqualFold(strings.TrimSpace(value), "false") {
-			return "annotation " + argo + ": " + options
-		}
-	}
-	if v, _ := annotations[flux].(string); v != "" && !strings.EqualFold(v, "disabled") {
-		return "annotation " + flux + ": " + v
-	}
-	if o.Subject.Group == "kustomize.toolkit.fluxcd.io" && o.Subject.Kind == "Kustomization" {
-		spec, _ := o.Tree["spec"].(map[string]any)
-		if force, there := spec["force"]; there && force != nil && force != false {
-			return "spec.force"
-		}
-	}
-	return ""
 }
 
 // WriteReference is the next step where an image is no reference at all.

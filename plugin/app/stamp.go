@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/lock"
 	"github.com/syncgate/syncgate/plugin/policy"
 )
@@ -15,7 +16,7 @@ import (
 // the object's own metadata, never in a pod template, which it would roll; a
 // CronJob's also on its jobTemplate, whose Jobs then carry it.
 func (s Settings) stamp(l *lock.Lock, o *Object) error {
-	have, err := receiptsOn(o.Tree, s.Effective.Annotation)
+	have, err := gate.Receipts(o.Tree, s.Effective.Annotation)
 	if err != nil {
 		return err
 	}
@@ -48,20 +49,6 @@ func (o *Object) Stamp(e policy.Effective, receipts ...string) error {
 		return annotate(o.Tree, e.Annotation, value, "spec", "jobTemplate", "metadata")
 	}
 	return nil
-}
-
-// receiptsOn returns the receipts of an object's annotation.
-func receiptsOn(tree map[string]any, key string) ([]string, error) {
-	meta, _ := tree["metadata"].(map[string]any)
-	annotations, ok := meta["annotations"].(map[string]any)
-	if !ok && meta["annotations"] != nil {
-		return nil, fmt.Errorf("metadata.annotations is not an object")
-	}
-	v, ok := annotations[key].(string)
-	if !ok && annotations[key] != nil {
-		return nil, fmt.Errorf("annotation %s is not a string", key)
-	}
-	return strings.Fields(v), nil
 }
 
 func annotate(tree map[string]any, key, value string, path ...string) error {

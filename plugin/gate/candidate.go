@@ -43,6 +43,7 @@ type candidate struct {
 	problem    *Finding // nil: good for this object and time
 	step       int      // where it failed
 	lapsed     bool     // right in every way but time, revocation, retired key or stale list
+	graced     bool     // expired, and counts all the same: Request.Grace
 	used       []projection.Category
 }
 
@@ -191,6 +192,9 @@ func (e *evaluation) checkDigest(c *candidate) *Finding {
 	if digest == c.claims.Digest {
 		return nil
 	}
+	if f := e.defaulted(c, covers); f != nil {
+		return f
+	}
 	path, text := mismatch(e.Object, covers, c.claims.Leaves)
 	return &Finding{Reason: DigestMismatch, Path: path,
 		Text: fmt.Sprintf(text, fmt.Sprintf("receipt %s (issuer %s)", c.claims.ID, c.claims.Issuer))}
@@ -203,6 +207,8 @@ func (e *evaluation) checkTime(c *candidate) *Finding {
 		return c.finding(ReceiptNotYetValid, "is issued at %s", utc(c.claims.IssuedAt))
 	case c.claims.NotBefore > e.Now+leeway:
 		return c.finding(ReceiptNotYetValid, "is valid from %s", utc(c.claims.NotBefore))
+	case c.claims.Expires <= e.Now-leeway && !c.issuer.BreakGlass && c.claims.Expires > e.Now-leeway-e.Grace:
+		c.graced = true
 	case c.claims.Expires <= e.Now-leeway:
 		c.lapsed = true
 		return c.finding(ReceiptExpired, "expired at %s", utc(c.claims.Expires))

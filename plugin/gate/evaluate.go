@@ -30,6 +30,14 @@ type Request struct {
 	// needs a receipt like any other. Render says so, which sees no old object.
 	Held bool
 	Now  int64 // seconds since the epoch
+
+	// Grace is for how many seconds an expired receipt still counts: at
+	// admission, for what is created anew again and again (docs/policy.md,
+	// receipts.grace). A break-glass receipt never has any.
+	Grace int64
+	// Stored says that Object is what the cluster made of what was applied, so
+	// that a field may differ because the cluster filled it in.
+	Stored bool
 }
 
 // Decision is the verdict on one object. The zero value denies.
@@ -54,6 +62,7 @@ func (d Decision) Allowed() bool { return d.allowed }
 type Use struct {
 	ID, Issuer, KeyID string
 	BreakGlass        bool
+	Grace             bool // it had expired: it counts by Request.Grace alone
 	Expires           int64
 	Categories        []projection.Category
 }
@@ -83,7 +92,7 @@ func Evaluate(r Request) Decision {
 	e.unpinned(required)
 	e.judge()
 	for _, q := range required {
-		if r.Old != nil && projection.EqualIn(r.Old, r.Object, q.Category) {
+		if r.Old != nil && (projection.EqualIn(r.Old, r.Object, q.Category) || freeRemoval(r.Subject, r.Old, r.Object, q.Category)) {
 			continue
 		}
 		e.category(q)
@@ -282,7 +291,7 @@ func (e *evaluation) uses() []Use {
 	for i := range e.candidates {
 		k := &e.candidates[i]
 		if len(k.used) > 0 {
-			out = append(out, Use{k.claims.ID, k.claims.Issuer, k.keyID, k.issuer.BreakGlass, k.claims.Expires, k.used})
+			out = append(out, Use{k.claims.ID, k.claims.Issuer, k.keyID, k.issuer.BreakGlass, k.graced, k.claims.Expires, k.used})
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].ID < out[j].ID })

@@ -1,0 +1,69 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/syncgate/syncgate/plugin/projection"
+	"github.com/syncgate/syncgate/plugin/receipt"
+)
+
+// The annotations by which a tool is told to delete and create an object where
+// it would otherwise update it.
+const (
+	ArgoSyncOptions = "argocd.argoproj.io/sync-options"
+	FluxForce       = "kustomize.toolkit.fluxcd.io/force"
+)
+
+// Receipts returns the receipts that an object carries in the annotation key,
+// in their order; none if the annotation is not there.
+func Receipts(obj map[string]any, key string) ([]string, error) {
+	annotations, err := annotations(obj)
+	if err != nil {
+		return nil, err
+	}
+	v, ok := annotations[key].(string)
+	if !ok && annotations[key] != nil {
+		return nil, fmt.Errorf("annotation %s is not a string", key)
+	}
+	return strings.Fields(v), nil
+}
+
+func annotations(obj map[string]any) (map[string]any, error) {
+	meta, _ := obj["metadata"].(map[string]any)
+	m, ok := meta["annotations"].(map[string]any)
+	if !ok && meta["annotations"] != nil {
+		return nil, errors.New("metadata.annotations is not an object")
+	}
+	return m, nil
+}
+
+// Forced returns what makes Argo CD or Flux delete and create an object instead
+// of updating it: an annotation of a gated object other than a Job, or
+// spec.force of a Flux Kustomization, which is for every object that it
+// applies. Empty: nothing does. (docs/spec/policy.md, ForceNotAllowed: on an
+// immutable field the tools delete first, and only then are refused.)
+func Forced(s receipt.Subject, obj map[string]any, p *projection.Projection) string {
+	if !p.Gated() || s.Group == "batch" && s.Kind == "Job" {
+		return ""
+	}
+	all, _ := annotations(obj)
+	options, _ := all[ArgoSyncOptions].(string)
+	for _, opt := range strings.Split(options, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(opt), "=")
+		if (name == "Force" || name == "Replace") && !strings.EqualFold(strings.TrimSpace(value), "false") {
+			return "annotation " + ArgoSyncOptions + ": " + options
+		}
+	}
+	if v, _ := all[FluxForce].(string); v != "" && !strings.EqualFold(v, "disabled") {
+		return "annotation " + FluxForce + ": " + v
+	}
+	if s.Group == "kustomize.toolkit.fluxcd.io" && s.Kind == "Kustomization" {
+		spec, _ := obj["spec"].(map[string]any)
+		if force, there := spec["force"]; there && force != nil && force != false {
+			return "spec.force"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,18 @@
+package projection
+
+import "strings"
+
+// AsCronJob returns the projection of a Job as the CronJob that would make it
+// has it: the same leaves under spec.jobTemplate. A receipt of the CronJob then
+// fits the Job (docs/spec/gated-fields.md, Pod specs).
+func (p *Projection) AsCronJob() *Projection {
+	out := *p
+	out.leaves = make([]Leaf, len(p.leaves))
+	for i, l := range p.leaves {
+		if rest, ok := strings.CutPrefix(l.Path, "spec.template."); ok {
+			l.Path = "spec.jobTemplate.spec.template." + rest
+		}
+		out.leaves[i] = l
+	}
+	return &out // one prefix for all keeps the order
+}
