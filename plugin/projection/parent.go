@@ -16,3 +16,9 @@ func (p *Projection) AsCronJob() *Projection {
 	}
 	return &out // one prefix for all keeps the order
 }
+
+// Empty returns the projection of the same object without any gated field: what
+// is left of it when it is deleted.
+func (p *Projection) Empty() *Projection {
+	return &Projection{applies: p.applies, valid: p.valid}
+}
