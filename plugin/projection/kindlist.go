@@ -21,7 +21,7 @@ func Kinds() []Kind {
 	for i := range kindTable {
 		k := &kindTable[i]
 		out = append(out, Kind{
-			Group: k.group, Kind: k.kind, Resource: Resource(k.kind), ClusterScoped: ClusterScoped(k.group, k.kind),
+			Group: k.group, Kind: k.kind, Resource: Resource(k.group, k.kind), ClusterScoped: ClusterScoped(k.group, k.kind),
 			ByDefault: !contains(onDemand, k.name()) && !contains(toCategories(k.applies), string(Delivery)),
 			Hidden:    k.group == admissionGroup,
 		})
@@ -43,10 +43,10 @@ func toCategories(cs []Category) []string {
 
 // Resource returns the plural under which the API serves a kind, by the rules of
 // English that the Kubernetes APIs follow.
-func Resource(kind string) string {
+func Resource(group, kind string) string {
 	s := strings.ToLower(kind)
 	switch {
-	case s == "endpoints":
+	case group == "" && s == "endpoints":
 		return s
 	case strings.HasSuffix(s, "s"), strings.HasSuffix(s, "x"), strings.HasSuffix(s, "ch"), strings.HasSuffix(s, "sh"):
 		return s + "es"
