@@ -92,7 +92,7 @@ func StartArgoCD(c *Cluster, b Binaries, pluginConfig string, pluginEnv ...strin
 		return fmt.Sprint(sockets, err), len(sockets) == 1
 	})
 
-	cert, key := c.authority.issue(ArgoCDUser, []string{"system:masters"}, nil)
+	cert, key := c.plane.authority.issue(c.T, ArgoCDUser, []string{"system:masters"}, nil)
 	kubeconfig, metrics := c.kubeconfig("argocd", cert, key), c.freePort()
 	c.start("argocd-application-controller", append([]string{
 		"KUBECONFIG=" + kubeconfig, "ARGOCD_FAKE_IN_CLUSTER=true", "ARGOCD_SYNC_WAVE_DELAY=0",

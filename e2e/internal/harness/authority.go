@@ -18,7 +18,6 @@ const lifetime = 24 * time.Hour
 
 // authority is the certificate authority of one cluster.
 type authority struct {
-	t    testing.TB
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 	pem  []byte
@@ -26,7 +25,7 @@ type authority struct {
 
 func newAuthority(t testing.TB) *authority {
 	t.Helper()
-	a := &authority{t: t, key: newKey(t)}
+	a := &authority{key: newKey(t)}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "syncgate-e2e"},
 		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(lifetime),
@@ -45,12 +44,12 @@ func newAuthority(t testing.TB) *authority {
 
 // issue signs a certificate for a Kubernetes user (cn, groups) or, with dns
 // names and addresses, a server. Both parts are PEM.
-func (a *authority) issue(cn string, groups, dns []string, ips ...net.IP) (cert, key []byte) {
-	a.t.Helper()
-	k := newKey(a.t)
+func (a *authority) issue(t testing.TB, cn string, groups, dns []string, ips ...net.IP) (cert, key []byte) {
+	t.Helper()
+	k := newKey(t)
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		a.t.Fatal(err)
+		t.Fatal(err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: cn, Organization: groups},
@@ -59,9 +58,9 @@ func (a *authority) issue(cn string, groups, dns []string, ips ...net.IP) (cert,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.cert, &k.PublicKey, a.key)
 	if err != nil {
-		a.t.Fatal(err)
+		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), privatePEM(a.t, k)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), privatePEM(t, k)
 }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {

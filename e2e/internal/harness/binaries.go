@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -20,18 +21,76 @@ type Binaries struct {
 	Syncgate string
 	// Manifests is the folder of what we ship, manifests/ of this repository.
 	Manifests string
+
+	webhook *lazyProgram
+}
+
+// lazyProgram is built when a test first asks for it.
+type lazyProgram struct {
+	path, root string
+
+	mu    sync.Mutex
+	built bool
+}
+
+// Webhook returns the backstop under test, cmd/syncgate-webhook, which it builds
+// from this tree when it is first asked, or which SYNCGATE_E2E_WEBHOOK (an
+// absolute path) names.
+func (b Binaries) Webhook(e *Env) string {
+	e.T.Helper()
+	if program := os.Getenv("SYNCGATE_E2E_WEBHOOK"); program != "" {
+		e.T.Logf("testing %s instead of a build of this tree", program)
+		return program
+	}
+	w := b.webhook
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.built {
+		output(e.T, w.root, "go", "build", "-o", w.path, "./cmd/syncgate-webhook")
+		w.built = true
+	}
+	return w.path
 }
 
 // Build returns the binaries. The foreign ones come from build.sh, which keeps
-// them; the one under test is built from this tree, into the run's folder, or
-// named by SYNCGATE_E2E_PROGRAM (an absolute path) to test a released one.
+// them; the one under test is built from this tree, once for all tests that run
+// under Main, or named by SYNCGATE_E2E_PROGRAM (an absolute path) to test a
+// released one.
 func Build(e *Env) Binaries {
 	e.T.Helper()
-	e2e, err := filepath.Abs(".") // go test runs in the folder of the test
+	if theSuite != nil {
+		return theSuite.lockedBuild(e)
+	}
+	return build(e, e.Dir)
+}
+
+// moduleDir is the folder of the e2e module.
+func moduleDir(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.Abs(".") // go test runs in the folder of the test
 	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "build.sh")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no build.sh in any parent folder")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// build puts what it builds into the folder bin of dir.
+func build(e *Env, dir string) Binaries {
+	e.T.Helper()
+	e2e := moduleDir(e.T)
+	root := filepath.Dir(e2e)
+	bin := filepath.Join(dir, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
 		e.T.Fatal(err)
 	}
-	root := filepath.Dir(e2e)
 	paths := map[string]string{}
 	for line := range strings.Lines(output(e.T, e2e, filepath.Join(e2e, "build.sh"))) {
 		name, path, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -39,7 +98,8 @@ func Build(e *Env) Binaries {
 	}
 	b := Binaries{
 		Kube: paths["kube"], ArgoCD: paths["argocd"], ArgoCDManifests: paths["argocd-manifests"],
-		Syncgate: e.Path("bin", "syncgate"), Manifests: filepath.Join(root, "manifests"),
+		Syncgate: filepath.Join(bin, "syncgate"), Manifests: filepath.Join(root, "manifests"),
+		webhook: &lazyProgram{path: filepath.Join(bin, "syncgate-webhook"), root: root},
 	}
 	for _, p := range []string{b.Kube, b.ArgoCD, b.ArgoCDManifests, b.Manifests} {
 		if _, err := os.Stat(p); err != nil {

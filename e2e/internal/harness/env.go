@@ -24,8 +24,9 @@ type Env struct {
 	// a Unix socket in it (the limit is 107 bytes).
 	Dir string
 
-	procs []*process
-	gave  string // what Eventually gave up on
+	run    *run
+	shared *run   // what a shared cluster runs in, nil without one
+	gave   string // what Eventually gave up on
 }
 
 // New makes a folder of its own for the test. When the test fails the folder
@@ -36,15 +37,10 @@ func New(t testing.TB) *Env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Env{T: t, Dir: dir}
+	e := &Env{T: t, Dir: dir, run: &run{dir: dir}}
 	t.Cleanup(func() {
-		var tails []string
-		for _, p := range e.procs { // before they log how they are stopped
-			tails = append(tails, "end of "+p.log+":\n"+p.tail())
-		}
-		for i := len(e.procs) - 1; i >= 0; i-- {
-			e.procs[i].stop()
-		}
+		tails := append(e.shared.tails(), e.run.tails()...) // before they log how they are stopped
+		e.run.stop()
 		if t.Failed() {
 			// The reason last: a reader of a long log often sees its end only.
 			t.Logf("%s\nfiles of the run: %s\n%s", strings.Join(tails, "\n"), dir, e.gave)
@@ -103,7 +99,8 @@ func (e *Env) Write(name string, data []byte) string {
 }
 
 // Eventually polls until done. The string that check returns says what is so
-// now; it is shown when Patience ends, or when a process of the run does.
+// now; it is shown when Patience ends, or when a process of the run does
+// that nobody stopped.
 func (e *Env) Eventually(what string, check func() (now string, done bool)) {
 	e.T.Helper()
 	deadline := time.Now().Add(Patience)
@@ -112,8 +109,8 @@ func (e *Env) Eventually(what string, check func() (now string, done bool)) {
 		if done {
 			return
 		}
-		for _, p := range e.procs {
-			if p.ended() {
+		for _, r := range []*run{e.shared, e.run} {
+			if p := r.dead(); p != nil {
 				e.T.Fatalf("waiting for %s: %s ended: %s", what, p.name, p.tail())
 			}
 		}
@@ -123,4 +120,14 @@ func (e *Env) Eventually(what string, check func() (now string, done bool)) {
 		}
 		time.Sleep(pollInterval)
 	}
+}
+
+// readFile reads a file, whose path it joins first.
+func (e *Env) readFile(elem ...string) []byte {
+	e.T.Helper()
+	data, err := os.ReadFile(filepath.Join(elem...))
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	return data
 }

@@ -3,10 +3,10 @@ package harness
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
-	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,36 +19,79 @@ import (
 var (
 	Applications        = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
 	ClusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
+	ClusterRoles        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
 	ConfigMaps          = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	CronJobs            = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}
+	DaemonSets          = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
 	Deployments         = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	Events              = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+	Ingresses           = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}
+	Jobs                = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	Leases              = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+	Namespaces          = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	Nodes               = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+	PersistentVolumes   = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
+	Pods                = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	ReplicaSets         = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+	RoleBindings        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
 	Secrets             = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	ServiceAccounts     = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 	Services            = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	StatefulSets        = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
+	VolumeClaims        = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	WebhookConfigs      = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 )
 
-// Kubectl runs the real kubectl as administrator, with stdin as its standard
+// Kubectl runs the real kubectl as the view's user, with stdin as its standard
 // input, and fails the test when kubectl fails.
 func (c *Cluster) Kubectl(stdin []byte, args ...string) []byte {
 	c.T.Helper()
+	return c.Run(c.Dir, nil, c.plane.binary, c.kubectlArgs(stdin, args)...)
+}
+
+// TryKubectl is Kubectl for a command that may be refused.
+func (c *Cluster) TryKubectl(stdin []byte, args ...string) Result {
+	c.T.Helper()
+	return c.Try(c.Dir, nil, c.plane.binary, c.kubectlArgs(stdin, args)...)
+}
+
+func (c *Cluster) kubectlArgs(stdin []byte, args []string) []string {
+	c.T.Helper()
 	args = append([]string{"kubectl", "--kubeconfig", c.Kubeconfig}, args...)
 	if stdin == nil {
-		return c.Run(c.Dir, nil, c.binary, args...)
+		return args
 	}
 	// From a file, so that a failure leaves what was applied for inspection.
-	file := c.Write("kubectl-stdin", stdin)
+	file, err := os.CreateTemp(c.Dir, "kubectl-stdin-*.yaml")
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Write(stdin); err != nil {
+		c.T.Fatal(err)
+	}
 	for i, a := range args {
 		if a == "-" {
-			args[i] = file
+			args[i] = file.Name()
 		}
 	}
-	return c.Run(c.Dir, nil, c.binary, args...)
+	return args
 }
 
 // Apply applies manifests server-side, as a tool named e2e.
 func (c *Cluster) Apply(manifests []byte, args ...string) []byte {
 	c.T.Helper()
-	return c.Kubectl(manifests, append([]string{"apply", "--server-side", "--field-manager=e2e", "-f", "-"}, args...)...)
+	return c.Kubectl(manifests, applyArgs(args)...)
+}
+
+// TryApply is Apply for manifests that may be refused.
+func (c *Cluster) TryApply(manifests []byte, args ...string) Result {
+	c.T.Helper()
+	return c.TryKubectl(manifests, applyArgs(args)...)
+}
+
+func applyArgs(more []string) []string {
+	return append([]string{"apply", "--server-side", "--field-manager=e2e", "-f", "-"}, more...)
 }
 
 // Get returns an object, or nil when there is none.
@@ -77,14 +120,35 @@ func (c *Cluster) List(r schema.GroupVersionResource, namespace, selector string
 // Patch merges a patch into an object.
 func (c *Cluster) Patch(r schema.GroupVersionResource, namespace, name string, patch map[string]any) {
 	c.T.Helper()
+	if err := c.TryPatch(r, namespace, name, patch); err != nil {
+		c.T.Fatal(err)
+	}
+}
+
+// TryPatch is Patch for a patch that may be refused.
+func (c *Cluster) TryPatch(r schema.GroupVersionResource, namespace, name string, patch map[string]any) error {
+	c.T.Helper()
 	data, err := json.Marshal(patch)
 	if err != nil {
 		c.T.Fatal(err)
 	}
 	_, err = c.client.Resource(r).Namespace(namespace).Patch(context.Background(), name, types.MergePatchType, data, metav1.PatchOptions{})
-	if err != nil {
-		c.T.Fatal(err)
+	return err
+}
+
+// NewNamespace makes a namespace whose name begins with prefix and waits until
+// Pods can be made in it. In a shared cluster it goes when the test ends.
+func (c *Cluster) NewNamespace(prefix string) string {
+	c.T.Helper()
+	name := fmt.Sprintf("%s-%05d", prefix, rand.IntN(100000))
+	c.Kubectl(nil, "create", "namespace", name)
+	c.Eventually("default ServiceAccount of "+name, func() (string, bool) {
+		return "none", c.Get(ServiceAccounts, name, "default") != nil
+	})
+	if c.shared != nil {
+		c.T.Cleanup(func() { c.TryKubectl(nil, "delete", "namespace", name, "--wait=false") })
 	}
+	return name
 }
 
 // Snapshot returns what somebody asked for in a namespace, by kind and name:
@@ -102,37 +166,6 @@ func (c *Cluster) Snapshot(namespace string, resources ...schema.GroupVersionRes
 		}
 	}
 	return all
-}
-
-// Writes returns "verb resource/name" for each write that a user made in a
-// namespace since the beginning, dry runs left out, as the API server's audit
-// log has them: what no later write can hide.
-func (c *Cluster) Writes(user, namespace string) []string {
-	c.T.Helper()
-	data, err := os.ReadFile(c.audit)
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	var writes []string
-	for line := range strings.Lines(string(data)) {
-		if !strings.HasSuffix(line, "\n") {
-			break // still being written
-		}
-		var event struct {
-			Verb       string
-			RequestURI string
-			User       struct{ Username string }
-			ObjectRef  struct{ Namespace, Resource, Subresource, Name string }
-		}
-		if err := json.Unmarshal([]byte(line), &event); err != nil {
-			c.T.Fatalf("parsing %s: %v", c.audit, err)
-		}
-		if event.User.Username != user || event.ObjectRef.Namespace != namespace || strings.Contains(event.RequestURI, "dryRun=All") {
-			continue
-		}
-		writes = append(writes, event.Verb+" "+event.ObjectRef.Resource+"/"+event.ObjectRef.Name)
-	}
-	return slices.Clip(writes)
 }
 
 // Field returns the string at a path of field names, or "" when there is none.
@@ -161,19 +194,29 @@ func Int(u *unstructured.Unstructured, path ...string) int64 {
 
 // Images returns the container images of a workload's pod template, in order.
 func Images(u *unstructured.Unstructured) []string {
+	var images []string
+	for _, c := range Maps(u, "spec", "template", "spec", "containers") {
+		image, _ := c["image"].(string)
+		images = append(images, image)
+	}
+	return images
+}
+
+// Maps returns the list of objects at a path of field names, or nil when there
+// is none.
+func Maps(u *unstructured.Unstructured, path ...string) []map[string]any {
 	if u == nil {
 		return nil
 	}
-	containers, _, err := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+	list, _, err := unstructured.NestedSlice(u.Object, path...)
 	if err != nil {
 		return nil
 	}
-	var images []string
-	for _, c := range containers {
-		if m, ok := c.(map[string]any); ok {
-			s, _ := m["image"].(string)
-			images = append(images, s)
+	var maps []map[string]any
+	for _, item := range list {
+		if m, ok := item.(map[string]any); ok {
+			maps = append(maps, m)
 		}
 	}
-	return images
+	return maps
 }

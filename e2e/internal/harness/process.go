@@ -3,13 +3,17 @@ package harness
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -26,14 +30,29 @@ type process struct {
 	done      chan struct{}
 }
 
+// run is the processes that end together, and the folder of their logs. A nil
+// run has none.
+type run struct {
+	dir string
+
+	mu    sync.Mutex
+	procs []*process
+}
+
 // start runs bin in the background until the test ends. env is added to a
 // copy of our own environment without proxies and cluster settings.
 func (e *Env) start(name string, env []string, bin string, args ...string) *process {
 	e.T.Helper()
-	p := &process{name: name, log: filepath.Join(e.Dir, name+".log"), done: make(chan struct{})}
-	logFile, err := os.Create(p.log)
+	return e.run.start(e.T, name, env, bin, args...)
+}
+
+// start is Env.start. A process of the same name continues the log of the last.
+func (r *run) start(t testing.TB, name string, env []string, bin string, args ...string) *process {
+	t.Helper()
+	p := &process{name: name, log: filepath.Join(r.dir, name+".log"), done: make(chan struct{})}
+	logFile, err := os.OpenFile(p.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		e.T.Fatal(err)
+		t.Fatal(err)
 	}
 	defer logFile.Close()
 	p.cmd = exec.Command(bin, args...)
@@ -41,14 +60,59 @@ func (e *Env) start(name string, env []string, bin string, args ...string) *proc
 	p.cmd.Stdout, p.cmd.Stderr = logFile, logFile
 	p.cmd.SysProcAttr = dieWithParent()
 	if err := p.cmd.Start(); err != nil {
-		e.T.Fatalf("starting %s: %v", name, err)
+		t.Fatalf("starting %s: %v", name, err)
 	}
 	go func() {
 		_ = p.cmd.Wait() // how it ended is in its log
 		close(p.done)
 	}()
-	e.procs = append(e.procs, p)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.procs = append(r.procs, p)
 	return p
+}
+
+// forget takes out a process that is about to be ended on purpose: its end is
+// then no failure.
+func (r *run) forget(p *process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.procs = slices.DeleteFunc(r.procs, func(other *process) bool { return other == p })
+}
+
+// dead returns a process that ended by itself, or nil.
+func (r *run) dead() *process {
+	for _, p := range r.processes() {
+		if p.ended() {
+			return p
+		}
+	}
+	return nil
+}
+
+// tails returns the ends of the logs.
+func (r *run) tails() []string {
+	var tails []string
+	for _, p := range r.processes() {
+		tails = append(tails, "end of "+p.log+":\n"+p.tail())
+	}
+	return tails
+}
+
+// stop stops all, the last first.
+func (r *run) stop() {
+	for _, p := range slices.Backward(r.processes()) {
+		p.stop()
+	}
+}
+
+func (r *run) processes() []*process {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.procs)
 }
 
 func (p *process) ended() bool {
@@ -69,9 +133,14 @@ func (p *process) stop() {
 	select {
 	case <-p.done:
 	case <-time.After(gracePeriod):
-		_ = p.cmd.Process.Kill()
-		<-p.done
+		p.kill()
 	}
+}
+
+// kill ends it with SIGKILL, and returns when it is gone.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // fails only when it has just ended
+	<-p.done
 }
 
 func (p *process) tail() string {
@@ -138,15 +207,30 @@ func (e *Env) Try(dir string, env []string, bin string, args ...string) Result {
 	return Result{[]byte(stdout.String()), []byte(stderr.String()), cmd.ProcessState.ExitCode()}
 }
 
-// freePort returns a loopback port that was free a moment ago.
+// freePort returns a loopback port that was free a moment ago. It is outside of
+// the range from which the system takes the ports of outgoing connections
+// (ip_local_port_range, 32768 and up): else a client that dials a server which
+// is down can get that server's port for its own end, reach itself, and keep
+// the server from coming back.
 func (e *Env) freePort() int {
 	e.T.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		e.T.Fatal(err)
+	const first, last, attempts = 20000, 32767, 100
+	for range attempts {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(last-first+1)))
+		if err != nil {
+			continue
+		}
+		defer l.Close()
+		return l.Addr().(*net.TCPAddr).Port
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	e.T.Fatalf("no free port from %d to %d", first, last)
+	return 0
+}
+
+// freeAddress is freePort with the host.
+func (e *Env) freeAddress() string {
+	e.T.Helper()
+	return fmt.Sprintf("127.0.0.1:%d", e.freePort())
 }
 
 // waitHTTP waits until url answers 200.

@@ -1,14 +1,8 @@
 package harness
 
 import (
-	"crypto/tls"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 
@@ -16,10 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// maxReview bounds the body of one AdmissionReview: an object is at most 1.5 MB
-// in etcd, and an update carries two.
-const maxReview = 8 << 20
 
 // PinningWebhook is what syncgate must never be: a mutating webhook that writes
 // digests into ReplicaSets, a second writer inside the Deployment controller's
@@ -43,16 +33,8 @@ type PinningCalls struct {
 func StartPinningWebhook(c *Cluster, namespace string, digests map[string]string) *PinningWebhook {
 	c.T.Helper()
 	w := &PinningWebhook{digests: digests, calls: map[string]PinningCalls{}}
-	cert, key := c.authority.issue("pinning-webhook", nil, nil, net.IPv4(127, 0, 0, 1))
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	server := httptest.NewUnstartedServer(w)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
-	server.StartTLS()
-	c.T.Cleanup(server.Close)
-	c.Apply(fmt.Appendf(nil, `apiVersion: admissionregistration.k8s.io/v1
+	address := c.serveReviews("pinning-webhook", w.review)
+	c.install(fmt.Appendf(nil, `apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
 metadata: {name: pinning}
 webhooks:
@@ -60,17 +42,9 @@ webhooks:
   admissionReviewVersions: [v1]
   sideEffects: None
   failurePolicy: Fail
-  clientConfig: {url: %q, caBundle: %s}
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}
   rules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [replicasets]}]
-`, server.URL, base64.StdEncoding.EncodeToString(c.authority.pem), namespace))
-	c.Eventually("pinning webhook to be called", func() (string, bool) {
-		c.Apply(fmt.Appendf(nil, `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: probe, namespace: %s}, spec: {replicas: 0,
-  selector: {matchLabels: {app: probe}}, template: {metadata: {labels: {app: probe}}, spec: {containers: [{name: probe, image: probe}]}}}}`,
-			namespace), "--dry-run=server")
-		n := w.Calls("")
-		return fmt.Sprint(n), n.Seen > 0
-	})
+`, namespace), "https://"+address)
 	return w
 }
 
@@ -82,25 +56,8 @@ func (w *PinningWebhook) Calls(deployment string) PinningCalls {
 	return w.calls[deployment]
 }
 
-// ServeHTTP answers one AdmissionReview.
-func (w *PinningWebhook) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	var review admissionv1.AdmissionReview
-	body, err := io.ReadAll(http.MaxBytesReader(rw, r.Body, maxReview))
-	if err == nil {
-		err = json.Unmarshal(body, &review)
-	}
-	if err == nil && review.Request == nil {
-		err = fmt.Errorf("review without request")
-	}
-	if err != nil {
-		http.Error(rw, err.Error(), http.StatusBadRequest)
-		return
-	}
-	response := w.pin(review.Request.Object.Raw)
-	response.UID = review.Request.UID
-	review.Request, review.Response = nil, response
-	rw.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(rw).Encode(review) // a lost answer is the API server's to report
+func (w *PinningWebhook) review(_ []byte, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	return w.pin(request.Object.Raw)
 }
 
 // pin adds the digest to each container image that has none.

@@ -1,0 +1,174 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/syncgate/syncgate/e2e/internal/harness"
+)
+
+// asksAboutDeployments is a configuration for the Deployments of one namespace
+// whose image or replicas are new.
+func asksAboutDeployments(name, namespace string) []byte {
+	return fmt.Appendf(nil, `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: %s}
+webhooks:
+- name: %[1]s.example.test
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Fail
+  timeoutSeconds: 5
+  clientConfig: {service: {namespace: syncgate-system, name: syncgate-webhook, path: /reviews}}
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[2]s}}
+  rules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}]
+  matchConditions:
+  - name: image
+    expression: oldObject == null || oldObject.spec.template.spec.containers != object.spec.template.spec.containers
+`, name, namespace)
+}
+
+func deployment(name, namespace, image string, replicas int) []byte {
+	return fmt.Appendf(nil, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s, namespace: %s}, spec: {replicas: %d,
+  selector: {matchLabels: {app: %[1]s}}, template: {metadata: {labels: {app: %[1]s}}, spec: {containers: [{name: web, image: %[4]q}]}}}}
+`, name, namespace, replicas, image)
+}
+
+func TestRecorderIsAskedWhatTheConditionsSay(t *testing.T) {
+	cluster := harness.SharedCluster(t)
+	ns := cluster.NewNamespace("recorder")
+	recorder := harness.StartRecorder(cluster)
+	recorder.Install(asksAboutDeployments("recorder", ns))
+
+	steps := []struct {
+		name, image string
+		replicas    int
+		asked       []string
+	}{
+		{"create", "web:1", 1, []string{"CREATE deployments " + ns + "/web by e2e:admin"}},
+		{"replicas", "web:1", 2, nil},
+		{"image", "web:2", 2, []string{"UPDATE deployments " + ns + "/web by e2e:admin"}},
+	}
+	apply := func(image string, replicas int) harness.Result {
+		t.Helper()
+		return cluster.TryApply(deployment("web", ns, image, replicas))
+	}
+	var last []harness.Review
+	for _, s := range steps {
+		if r := apply(s.image, s.replicas); r.Status != 0 {
+			t.Fatalf("%s: %s", s.name, r.Stderr)
+		}
+		last = recorder.Take()
+		var asked []string
+		for _, review := range last {
+			// The controller's writes of the status subresource are not in the rules.
+			asked = append(asked, review.String())
+		}
+		if diff := cmp.Diff(s.asked, asked); diff != "" {
+			t.Errorf("%s: reviews (-want +got):\n%s", s.name, diff)
+		}
+	}
+	if raw := string(last[0].Raw); !strings.HasPrefix(raw, `{"kind":"AdmissionReview"`) || !strings.Contains(raw, `"web:2"`) {
+		t.Errorf("raw review: got %.200s", raw)
+	}
+
+	recorder.Answer(harness.Deny("not today"))
+	if text := cluster.WaitRefused(deployment("web", ns, "web:3", 2), "not today", "denied the request"); !strings.Contains(text, "recorder.example.test") {
+		t.Errorf("refusal: got %q", text)
+	}
+	recorder.Answer(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return &admissionv1.AdmissionResponse{Allowed: true, AuditAnnotations: map[string]string{"nonce": "n-1"}}
+	})
+	if r := apply("web:4", 2); r.Status != 0 {
+		t.Fatal(string(r.Stderr))
+	}
+	event := cluster.WaitAudit("the change", func(a harness.AuditEvent) bool {
+		return a.ObjectRef.Namespace == ns && a.Annotations["recorder.example.test/nonce"] == "n-1"
+	})
+	if got, want := event.Write(), "patch deployments/web"; got != want || event.ResponseStatus.Code != http.StatusOK {
+		t.Errorf("audited write: got %q, %d, want %q, 200", got, event.ResponseStatus.Code, want)
+	}
+
+	// Down: what the conditions let by passes, the rest does not, and back.
+	recorder.Close()
+	if r := apply("web:4", 3); r.Status != 0 {
+		t.Errorf("replicas while the webhook is down: %s", r.Stderr)
+	}
+	cluster.WaitRefused(deployment("web", ns, "web:5", 3), "connection refused", "recorder.example.test")
+	recorder.Open()
+	if r := apply("web:5", 3); r.Status != 0 {
+		t.Errorf("image when the webhook is back: %s", r.Stderr)
+	}
+}
+
+func TestWebhookReplicasDieOneByOneBehindOneAddress(t *testing.T) {
+	cluster := harness.SharedCluster(t)
+	ns := cluster.NewNamespace("replicas")
+	policy := harness.NewMount(cluster.Env, "policy", map[string]string{"policy.yaml": "allow"})
+	webhooks := harness.StartStandIns(cluster, 3, policy.Dir)
+	webhooks.Install(asksAboutDeployments("replicas", ns))
+	reviews := func(r *harness.Replica) float64 {
+		return r.Metric("standin_reviews_total", map[string]string{"kind": "Deployment"})
+	}
+	n := 0
+	change := func() {
+		t.Helper()
+		n++
+		if r := cluster.TryApply(deployment("web", ns, fmt.Sprintf("web:%d", n), 1)); r.Status != 0 {
+			t.Errorf("change %d: %s", n, r.Stderr)
+		}
+	}
+	// New connections go round; those that there are stay where they are.
+	for range webhooks.Replicas {
+		change()
+		webhooks.Cut()
+	}
+	for i, r := range webhooks.Replicas {
+		if got := reviews(r); got != 1 {
+			t.Errorf("reviews of replica %d: got %v, want 1", i, got)
+		}
+	}
+	if got := webhooks.Metric("standin_reviews_total", map[string]string{"operation": "CREATE"}); got != 1 {
+		t.Errorf("reviews of creations by all replicas: got %v, want 1", got)
+	}
+
+	webhooks.Replicas[0].Kill()
+	webhooks.Replicas[1].Stop()
+	for range 4 {
+		change()
+		webhooks.Cut()
+	}
+	if got := reviews(webhooks.Replicas[2]); got != 5 {
+		t.Errorf("reviews of the last replica alive: got %v, want 5", got)
+	}
+	webhooks.Replicas[0].Start()
+	webhooks.Replicas[2].Kill()
+	change()
+	if got := webhooks.Metric("standin_reviews_total", nil); got != 1 {
+		t.Errorf("reviews of the only replica, which was started again: got %v, want 1", got)
+	}
+
+	// One asked by itself, with a policy that was swapped under it and a new
+	// certificate.
+	policy.Swap(map[string]string{"policy.yaml": "deny"})
+	webhooks.RotateCertificate()
+	cluster.WaitRefused(deployment("web", ns, "web:x", 1), "stand-in says no")
+	review := fmt.Appendf(nil, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1","kind":{"kind":"Deployment"}}}`)
+	status, body := webhooks.Replicas[0].Ask("/reviews", review)
+	if text := string(body); status != http.StatusOK || !strings.Contains(text, `"uid":"u-1","allowed":false`) {
+		t.Errorf("asking one replica: got %d %s", status, text)
+	}
+
+	webhooks.Close()
+	cluster.WaitRefused(deployment("web", ns, "web:y", 1), "connection refused")
+	policy.Swap(map[string]string{"policy.yaml": "allow"})
+	webhooks.Open()
+	change()
+}
