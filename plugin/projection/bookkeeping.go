@@ -2,48 +2,30 @@ package projection
 
 import "strings"
 
-// bookkeepingPrefixes and the rest are labels and annotations that tools keep
-// their own records in, wherever metadata counts (pod templates included). A
-// force annotation is not gated here: see docs/spec/policy.md, ForceNotAllowed.
-var bookkeepingPrefixes = []string{
-	"argocd.argoproj.io/", "helm.sh/", "meta.helm.sh/", "kustomize.toolkit.fluxcd.io/",
-	"helm.toolkit.fluxcd.io/", "syncgate.io/", "prometheus.io/", "field.cattle.io/",
-	"kubectl.kubernetes.io/", "deployment.kubernetes.io/", "config.kubernetes.io/", "internal.config.kubernetes.io/",
-	"metallb.io/ip-allocated", "metallb.universe.tf/ip-allocated",
-}
-
-var bookkeepingKeys = map[string]bool{
-	"ingress.kubernetes.io/backends": true, "ingress.kubernetes.io/url-map": true,
-	"ingress.kubernetes.io/forwarding-rule": true, "ingress.kubernetes.io/https-forwarding-rule": true,
-	"ingress.kubernetes.io/target-proxy": true, "ingress.kubernetes.io/https-target-proxy": true,
-	"ingress.kubernetes.io/ssl-cert": true, "ingress.kubernetes.io/static-ip": true,
-	"nginx.ingress.kubernetes.io/canary-weight": true, "nginx.ingress.kubernetes.io/canary-weight-total": true,
-}
-
-// bookkeeping reports whether a label or annotation key is a tool's record.
-func bookkeeping(k string) bool {
-	for _, p := range bookkeepingPrefixes {
-		if strings.HasPrefix(k, p) {
-			return true
-		}
-	}
-	return bookkeepingKeys[k] || strings.HasSuffix(k, "-status") || strings.HasSuffix(k, "/status")
-}
+// bookkeeping are labels and annotations that tools keep their own records in,
+// wherever metadata counts (pod templates included). A force annotation is not
+// gated here: see docs/spec/policy.md, ForceNotAllowed.
+var bookkeeping = nameSet(
+	"argocd.argoproj.io/*", "helm.sh/*", "meta.helm.sh/*", "kustomize.toolkit.fluxcd.io/*",
+	"helm.toolkit.fluxcd.io/*", "syncgate.io/*", "prometheus.io/*", "field.cattle.io/*",
+	"kubectl.kubernetes.io/*", "deployment.kubernetes.io/*", "config.kubernetes.io/*", "internal.config.kubernetes.io/*",
+	"metallb.io/ip-allocated*", "metallb.universe.tf/ip-allocated*",
+	"*-status", "*/status",
+	"ingress.kubernetes.io/backends", "ingress.kubernetes.io/forwarding-rule",
+	"ingress.kubernetes.io/https-forwarding-rule", "ingress.kubernetes.io/https-target-proxy",
+	"ingress.kubernetes.io/ssl-cert", "ingress.kubernetes.io/static-ip",
+	"ingress.kubernetes.io/target-proxy", "ingress.kubernetes.io/url-map",
+	"nginx.ingress.kubernetes.io/canary-weight", "nginx.ingress.kubernetes.io/canary-weight-total",
+)
 
 // clusterRoleLabels are further labels of a ClusterRole that only describe
 // it. Any other label may be what an aggregationRule selects.
-func clusterRoleLabel(k string) bool {
-	switch k {
-	case "app", "k8s-app", "release", "chart", "heritage", "kubernetes.io/bootstrapping", "istio.io/rev",
-		"install.operator.istio.io/owning-resource", "operator.istio.io/component", "component":
-		return true
-	}
-	return strings.HasPrefix(k, "app.kubernetes.io/") || bookkeeping(k)
-}
+var clusterRoleLabels = nameSet("app", "k8s-app", "release", "chart", "heritage", "kubernetes.io/bootstrapping", "istio.io/rev",
+	"install.operator.istio.io/owning-resource", "operator.istio.io/component", "component", "app.kubernetes.io/*")
 
 // tuning are annotations of Ingresses and Services that change how traffic
 // is served but not who can reach what.
-var tuning = []string{
+var tuning = nameSet(
 	"nginx.ingress.kubernetes.io/proxy-body-size", "nginx.ingress.kubernetes.io/proxy-buffer-size",
 	"nginx.ingress.kubernetes.io/proxy-buffers-number", "nginx.ingress.kubernetes.io/proxy-buffering",
 	"nginx.ingress.kubernetes.io/proxy-max-temp-file-size", "nginx.ingress.kubernetes.io/client-body-buffer-size",
@@ -67,17 +49,20 @@ var tuning = []string{
 	"service.beta.kubernetes.io/aws-load-balancer-healthcheck-unhealthy-threshold",
 	"service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout",
 	"service.beta.kubernetes.io/azure-load-balancer-health-probe-request-path",
-}
+)
 
-// exposureAnnotation reports whether an annotation of an Ingress or Service
-// counts. One that only tunes does as soon as its value holds more than a
-// setting needs: controllers copy such values into their configuration.
-func exposureAnnotation(k string, v any) bool {
-	if bookkeeping(k) {
-		return false
-	}
+// exposureAnnotations are those of an Ingress, Service or Gateway that count.
+var exposureAnnotations = &metaRule{except: []*names{bookkeeping}, mayTune: true}
+
+// mereSetting reports whether the value of a tuning annotation holds nothing
+// but what a setting needs: controllers copy such values into their
+// configuration.
+func mereSetting(v any) bool {
 	s, ok := v.(string)
-	return !contains(tuning, k) || !ok || strings.ContainsFunc(s, func(r rune) bool {
+	return ok && !strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(" ._:/-", r)
 	})
 }
+
+// mereSettingPattern is mereSetting as CEL has it.
+const mereSettingPattern = "^[a-zA-Z0-9 ._:/-]*$"

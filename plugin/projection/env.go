@@ -1,32 +1,15 @@
 package projection
 
-import (
-	"strings"
-)
+import "strings"
 
 // programVariables are environment variables that decide which program or
-// library code runs. A trailing or leading '*' is a wild card.
-var programVariables = []string{
+// library code runs.
+var programVariables = nameSet(
 	"LD_*", "DYLD_*", "PATH", "BASH_ENV", "ENV", "*_OPTIONS", "PYTHON*", "PERL5*", "RUBY*",
 	"NODE_OPTIONS", "NODE_PATH", "NODE_EXTRA_CA_CERTS", "GIT_SSH*",
 	"GIT_EXTERNAL_DIFF", "GIT_CONFIG_*", "LUA_INIT*", "DOTNET_STARTUP_HOOKS", "CORECLR_*", "COR_*",
 	"GCONV_PATH", "OPENSSL_CONF", "CLASSPATH", "PROMPT_COMMAND", "R_PROFILE*",
-}
-
-func programVariable(name string) bool {
-	for _, p := range programVariables {
-		if rest, ok := strings.CutPrefix(p, "*"); ok && strings.HasSuffix(name, rest) {
-			return true
-		}
-		if rest, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(name, rest) {
-			return true
-		}
-		if p == name {
-			return true
-		}
-	}
-	return false
-}
+)
 
 var (
 	envShape     = shapes["core/v1.EnvVar"]
@@ -64,7 +47,7 @@ func (w *walker) envVar(c *container, list, name string, item map[string]any) {
 		w.wrongType(list+key(name)+".valueFrom", "an object", item["valueFrom"])
 		return
 	}
-	counts := programVariable(name) || c.expands(name)
+	counts := programVariables.has(name) || c.expands(name)
 	if !counts && from["secretKeyRef"] == nil && !hasUnknown(envShape, item) && !hasUnknown(envSource.shape, from) {
 		return // most are like this
 	}

@@ -1,9 +1,6 @@
 package projection
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Field is one row of the table of gated fields, for people to read: in
 // docs/spec/gated-fields.md and in the output of syncgate fields.
@@ -55,29 +52,14 @@ func Table() []Field {
 			out = append(out, Field{Of: OfAPIType, Path: e.typ + "." + name, Not: e.why})
 		}
 	}
-	for _, name := range bookkeepingNames() {
+	for _, name := range bookkeeping.list {
 		out = append(out, Field{Of: OfBookkeeping, Path: name, Not: "a tool's record"})
 	}
-	for _, name := range tuning {
+	for _, name := range tuning.list {
 		out = append(out, Field{Of: OfTuning, Path: name, Not: "how traffic is served"})
 	}
-	for _, name := range programVariables {
+	for _, name := range programVariables.list {
 		out = append(out, Field{Of: OfVariable, Path: name, Categories: []Category{Command}})
 	}
 	return out
-}
-
-// bookkeepingNames lists prefixes and suffixes with a '*', then single keys.
-func bookkeepingNames() []string {
-	var out []string
-	for _, p := range bookkeepingPrefixes {
-		out = append(out, p+"*")
-	}
-	out = append(out, "*-status", "*/status")
-	keys := make([]string, 0, len(bookkeepingKeys))
-	for k := range bookkeepingKeys {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return append(out, keys...)
 }

@@ -1,7 +1,5 @@
 package projection
 
-import "strings"
-
 // webhooks: the rules of a webhook configuration. caBundle is rewritten at
 // every certificate rotation and is never a leaf.
 func webhooks(w *walker, obj map[string]any) {
@@ -63,14 +61,19 @@ func (w *walker) takeAny(c Category, path string, v any, skip func(path string) 
 }
 
 // deliveryTuning are fields of delivery kinds that say when and how often,
-// not what and where.
-var deliveryTuning = map[string]bool{
-	"spec.source.targetRevision": true, "spec.syncPolicy.automated": true, "spec.syncPolicy.retry": true,
-	"spec.revisionHistoryLimit": true, "spec.interval": true, "spec.retryInterval": true, "spec.timeout": true,
-	"spec.template.spec.source.targetRevision": true, "spec.template.spec.revisionHistoryLimit": true,
-	"spec.template.spec.syncPolicy.automated": true, "spec.maxHistory": true, "spec.suspend": true,
-	"spec.chart.spec.interval": true, "spec.chart.spec.version": true, "spec.startingCSV": true, "spec.version": true,
-}
+// not what and where; sourceTuning those of what they fetch from. Of a list see
+// withoutRevisions.
+var (
+	deliveryTuning = []string{
+		"spec.source.targetRevision", "spec.sources[].targetRevision", "spec.syncPolicy.automated", "spec.syncPolicy.retry",
+		"spec.revisionHistoryLimit", "spec.interval", "spec.retryInterval", "spec.timeout",
+		"spec.template.spec.source.targetRevision", "spec.template.spec.revisionHistoryLimit",
+		"spec.template.spec.syncPolicy.automated", "spec.maxHistory", "spec.suspend",
+		"spec.chart.spec.interval", "spec.chart.spec.version", "spec.startingCSV", "spec.version",
+	}
+	sourceTuning        = []string{"spec.ref", "spec.interval", "spec.timeout", "spec.suspend"}
+	deliveryAnnotations = &metaRule{names: nameSet("argocd-image-updater.argoproj.io/*"), except: []*names{bookkeeping}}
+)
 
 // delivery: an object that makes a controller fetch and apply others. Of a
 // multi-source Application the revisions inside spec.sources are left out.
@@ -81,27 +84,19 @@ func delivery(w *walker, obj map[string]any) {
 		switch k {
 		case "apiVersion", "kind", "metadata", "status":
 		case "spec":
-			w.takeAny(Delivery, "spec", withoutRevisions(v), func(p string) bool { return deliveryTuning[p] })
+			w.takeAny(Delivery, "spec", withoutRevisions(v), func(p string) bool { return contains(deliveryTuning, p) })
 		default:
 			w.takeAny(Delivery, fieldName(k), v, nil)
 		}
 	}
-	w.annotations(Delivery, obj, func(k string) bool {
-		return strings.HasPrefix(k, "argocd-image-updater.argoproj.io/") && !bookkeeping(k)
-	})
+	w.annotations(Delivery, obj, deliveryAnnotations)
 }
 
 // source: where Flux fetches from, and whom it trusts for it; which revision
 // and how often is tuning.
 func source(w *walker, obj map[string]any) {
 	_, v := w.get(obj, "spec")
-	w.takeAny(Delivery, "spec", v, func(p string) bool {
-		switch p {
-		case "spec.ref", "spec.interval", "spec.timeout", "spec.suspend":
-			return true
-		}
-		return false
-	})
+	w.takeAny(Delivery, "spec", v, func(p string) bool { return contains(sourceTuning, p) })
 }
 
 func withoutRevisions(v any) any {

@@ -8,8 +8,11 @@ import "encoding/json"
 func gateway(w *walker, obj map[string]any) {
 	kind, _ := obj["kind"].(string)
 	w.takeAny(Network, "spec", withoutGatewayDefaults(kind, "spec", obj["spec"]), nil)
-	w.annotationsWith(Network, obj, exposureAnnotation)
+	w.annotations(Network, obj, exposureAnnotations)
 }
+
+// gatewayWeight says how traffic is divided, not among whom.
+const gatewayWeight = "spec.rules[].backendRefs[].weight"
 
 // gatewayDefaults are what the CRDs of Gateway API v1.4 fill in. Filters of a
 // backend default like filters of a rule.
@@ -61,7 +64,7 @@ func withoutGatewayDefaults(kind, path string, v any) any {
 		for k, x := range t {
 			at := path + "." + fieldName(k)
 			switch at {
-			case "spec.rules[].backendRefs[].weight":
+			case gatewayWeight:
 				continue
 			case "spec.rules[].backendRefs[].filters":
 				at = "spec.rules[].filters"

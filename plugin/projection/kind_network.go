@@ -19,9 +19,9 @@ func serviceKind(w *walker, obj map[string]any) {
 		for _, f := range exposureFields {
 			w.take(c, "spec."+f, serviceShape.fields[f], spec[f])
 		}
-		w.annotationsWith(c, obj, exposureAnnotation)
+		w.annotations(c, obj, exposureAnnotations)
 	} else {
-		w.annotations(Network, obj, func(k string) bool { return contains(exposingAnnotations, k) })
+		w.annotations(Network, obj, exposingAnnotations)
 	}
 	w.selector(c, spec["selector"])
 	w.servicePorts(c, spec["ports"])
@@ -43,9 +43,12 @@ func exposes(spec map[string]any) bool {
 }
 
 // exposingAnnotations open a Service that looks internal.
-var exposingAnnotations = []string{
+var exposingAnnotations = &metaRule{names: nameSet(
 	"tailscale.com/expose", "tailscale.com/funnel", "service.cilium.io/global", "io.cilium/global-service",
-}
+)}
+
+// rolloutsHash is a key of the selector that Argo Rollouts moves with each step.
+const rolloutsHash = "rollouts-pod-template-hash"
 
 func (w *walker) selector(c Category, v any) {
 	sel, ok := v.(map[string]any)
@@ -53,7 +56,7 @@ func (w *walker) selector(c Category, v any) {
 		w.wrongType("spec.selector", "an object", v)
 	}
 	for k, v := range sel {
-		if k != "rollouts-pod-template-hash" { // Argo Rollouts moves it with each step
+		if k != rolloutsHash {
 			w.take(c, "spec.selector"+key(k), keptString, v)
 		}
 	}
@@ -85,15 +88,10 @@ func (w *walker) servicePorts(c Category, v any) {
 	}
 }
 
-// annotations adds the object's annotations that counts tells.
-func (w *walker) annotations(c Category, obj map[string]any, counts func(key string) bool) {
-	w.annotationsWith(c, obj, func(k string, _ any) bool { return counts(k) })
-}
-
-// annotationsWith is annotations for what depends on the value too.
-func (w *walker) annotationsWith(c Category, obj map[string]any, counts func(key string, value any) bool) {
+// annotations adds the object's annotations that count.
+func (w *walker) annotations(c Category, obj map[string]any, rule *metaRule) {
 	for k, v := range w.object(obj, "metadata.annotations") {
-		if counts(k, v) {
+		if rule.counts(k, v) {
 			w.take(c, "metadata.annotations"+key(k), keptString, v)
 		}
 	}
@@ -101,12 +99,12 @@ func (w *walker) annotationsWith(c Category, obj map[string]any, counts func(key
 
 func ingress(w *walker, obj map[string]any) {
 	w.take(Network, "spec", &member{shape: shapes["networking/v1.IngressSpec"]}, obj["spec"])
-	w.annotationsWith(Network, obj, exposureAnnotation)
+	w.annotations(Network, obj, exposureAnnotations)
 }
 
 func ingressClass(w *walker, obj map[string]any) {
 	w.take(Network, "spec", &member{shape: shapes["networking/v1.IngressClassSpec"]}, obj["spec"])
-	w.annotationsWith(Network, obj, exposureAnnotation)
+	w.annotations(Network, obj, exposureAnnotations)
 }
 
 var networkPolicyShape = shapes["networking/v1.NetworkPolicySpec"]
@@ -148,6 +146,9 @@ var (
 	endpoint   = shapes["discovery/v1.Endpoint"]
 )
 
+// serviceLabel ties an EndpointSlice to its Service.
+const serviceLabel = "kubernetes.io/service-name"
+
 // endpointSlice: where traffic goes, not how it is doing.
 func endpointSlice(w *walker, obj map[string]any) {
 	fields := sliceShape.fields
@@ -174,5 +175,5 @@ func endpointSlice(w *walker, obj map[string]any) {
 		out = append(out, kept)
 	}
 	w.take(Network, "endpoints", fields["endpoints"], out)
-	w.take(Network, `metadata.labels["kubernetes.io/service-name"]`, plainString, w.object(obj, "metadata.labels")["kubernetes.io/service-name"])
+	w.take(Network, "metadata.labels"+key(serviceLabel), plainString, w.object(obj, "metadata.labels")[serviceLabel])
 }

@@ -1,15 +1,13 @@
 package projection
 
-import (
-	"strings"
-)
+const rollbackAnnotation = "deprecated.deployment.rollback.to"
 
 // noRollback: the deployment controller, which admission trusts for
 // ReplicaSets, answers this annotation by writing an older pod template into
 // the Deployment itself.
 func noRollback(w *walker, obj map[string]any) {
-	if _, set := w.object(obj, "metadata.annotations")["deprecated.deployment.rollback.to"]; set {
-		w.fault(`metadata.annotations["deprecated.deployment.rollback.to"]`, "makes the deployment controller restore an older image: remove it")
+	if _, set := w.object(obj, "metadata.annotations")[rollbackAnnotation]; set {
+		w.fault("metadata.annotations"+key(rollbackAnnotation), "makes the deployment controller restore an older image: remove it")
 	}
 }
 
@@ -38,7 +36,7 @@ func persistentVolume(w *walker, obj map[string]any) {
 	}
 }
 
-var cloudIdentity = []string{"eks.amazonaws.com/", "iam.gke.io/", "azure.workload.identity/"}
+var cloudIdentity = &metaRule{names: nameSet("eks.amazonaws.com/*", "iam.gke.io/*", "azure.workload.identity/*")}
 
 func serviceAccountKind(w *walker, obj map[string]any) {
 	fields := shapes["core/v1.ServiceAccount"].fields
@@ -49,15 +47,18 @@ func serviceAccountKind(w *walker, obj map[string]any) {
 	}
 	w.take(Identity, "imagePullSecrets", fields["imagePullSecrets"], obj["imagePullSecrets"])
 	w.unknownTop(Identity, shapes["core/v1.ServiceAccount"], obj)
-	w.annotations(Identity, obj, func(k string) bool {
-		for _, p := range cloudIdentity {
-			if strings.HasPrefix(k, p) {
-				return true
-			}
-		}
-		return false
-	})
+	w.annotations(Identity, obj, cloudIdentity)
 }
+
+// identityTypes are the types of Secrets that make an identity, argoSecret is
+// the label by which Argo CD finds its clusters and repositories, and
+// secretAccount whose token it is.
+var (
+	identityTypes = []string{"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"}
+	secretAccount = &metaRule{names: nameSet("kubernetes.io/service-account.name")}
+)
+
+const argoSecret = "argocd.argoproj.io/secret-type"
 
 // secretKind gates only Secrets that make an identity or tell Argo CD about a
 // cluster or repository; never what a Secret holds.
@@ -67,39 +68,33 @@ func secretKind(w *walker, obj map[string]any) {
 		w.wrongType("type", "a string", obj["type"])
 	}
 	labels := w.object(obj, "metadata.labels")
-	const argo = "argocd.argoproj.io/secret-type"
-	special := typ == "kubernetes.io/service-account-token" || typ == "bootstrap.kubernetes.io/token"
-	if labels[argo] == nil && !special {
+	special := contains(identityTypes, typ)
+	if labels[argoSecret] == nil && !special {
 		return
 	}
 	if special {
 		w.add(Identity, "type", typ)
 	}
-	w.take(Identity, `metadata.labels["`+argo+`"]`, keptString, labels[argo])
-	w.annotations(Identity, obj, func(k string) bool { return k == "kubernetes.io/service-account.name" })
+	w.take(Identity, "metadata.labels"+key(argoSecret), keptString, labels[argoSecret])
+	w.annotations(Identity, obj, secretAccount)
 }
 
-var namespaceAnnotations = []string{"scheduler.alpha.kubernetes.io/", "iam.amazonaws.com/", "linkerd.io/", "openshift.io/sa.scc."}
+// Tracking labels of Argo CD and Flux, and those that only warn, do not count.
+var (
+	namespaceLabels = &metaRule{except: []*names{nameSet("kubernetes.io/metadata.name", "argocd.argoproj.io/*",
+		"kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace", "app.kubernetes.io/instance",
+		"pod-security.kubernetes.io/warn*", "pod-security.kubernetes.io/audit*")}}
+	namespaceAnnotations = &metaRule{except: []*names{bookkeeping},
+		names: nameSet("scheduler.alpha.kubernetes.io/*", "iam.amazonaws.com/*", "linkerd.io/*", "openshift.io/sa.scc.*")}
+)
 
 // namespaceKind: other people's webhooks, NetworkPolicies and pod security
 // select namespaces by label.
 func namespaceKind(w *walker, obj map[string]any) {
 	for k, v := range w.object(obj, "metadata.labels") {
-		switch {
-		case k == "kubernetes.io/metadata.name", strings.HasPrefix(k, "argocd.argoproj.io/"),
-			k == "kustomize.toolkit.fluxcd.io/name", k == "kustomize.toolkit.fluxcd.io/namespace",
-			k == "app.kubernetes.io/instance", // Argo CD's default tracking label
-			strings.HasPrefix(k, "pod-security.kubernetes.io/warn"), strings.HasPrefix(k, "pod-security.kubernetes.io/audit"):
-			continue
+		if namespaceLabels.counts(k, v) {
+			w.take(Privilege, "metadata.labels"+key(k), keptString, v)
 		}
-		w.take(Privilege, "metadata.labels"+key(k), keptString, v)
 	}
-	w.annotations(Privilege, obj, func(k string) bool {
-		for _, p := range namespaceAnnotations {
-			if strings.HasPrefix(k, p) {
-				return !bookkeeping(k)
-			}
-		}
-		return false
-	})
+	w.annotations(Privilege, obj, namespaceAnnotations)
 }

@@ -5,6 +5,9 @@ var (
 	roleBindingShape = shapes["rbac/v1.RoleBinding"]
 )
 
+// roleLabels are those that another role's aggregationRule may select.
+var roleLabels = &metaRule{except: []*names{clusterRoleLabels, bookkeeping}}
+
 // clusterRole: with an aggregationRule a controller fills in the rules, so
 // rendered rules beside it would stay where the selectors match nothing.
 // Labels count because any of them may be what another role's rule selects.
@@ -19,7 +22,7 @@ func clusterRole(w *walker, obj map[string]any) {
 	w.aggregatesBookkeeping(aggregation)
 	w.unknownTop(RBAC, clusterRoleShape, obj)
 	for k, v := range w.object(obj, "metadata.labels") {
-		if !clusterRoleLabel(k) {
+		if roleLabels.counts(k, v) {
 			w.take(RBAC, "metadata.labels"+key(k), keptString, v)
 		}
 	}
@@ -35,14 +38,14 @@ func (w *walker) aggregatesBookkeeping(v any) {
 		sel, _ := s.(map[string]any)
 		labels, _ := sel["matchLabels"].(map[string]any)
 		for k := range labels {
-			if clusterRoleLabel(k) {
+			if !roleLabels.counts(k, nil) {
 				w.fault(at, "selects the label %q, which is not gated: use a label of your own", k)
 			}
 		}
 		exprs, _ := sel["matchExpressions"].([]any)
 		for _, e := range exprs {
 			x, _ := e.(map[string]any)
-			if k, _ := x["key"].(string); clusterRoleLabel(k) {
+			if k, _ := x["key"].(string); !roleLabels.counts(k, nil) {
 				w.fault(at, "selects the label %q, which is not gated: use a label of your own", k)
 			}
 		}

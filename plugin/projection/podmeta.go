@@ -56,7 +56,7 @@ func (w *walker) templateMeta(p *pod, at string, meta map[string]any) {
 			continue
 		}
 		for k, v := range values {
-			if v == nil || bookkeeping(k) {
+			if v == nil || bookkeeping.has(k) {
 				continue
 			}
 			r := templateRow(part, k)
