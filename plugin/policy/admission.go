@@ -2,24 +2,33 @@ package policy
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/projection"
 )
 
 // Admission is the part of a policy that the webhook alone uses. Namespaces
-// are exact names, kinds are names without group.
+// are exact names.
 type Admission struct {
 	Warn bool // report what would be refused
 
-	// Include is the list of gated namespaces; if it is nil, all but Exclude.
+	// Namespace is where the gate's own objects live. The main entries never
+	// judge it; a small one guards its ConfigMaps and Secrets.
+	Namespace string
+	// Administrators may change those, and use the off-switch.
+	Administrators Administrators
+
+	// Include is the list of gated namespaces; if it is nil, all but Exclude,
+	// which then holds Namespace.
 	Include, Exclude []string
-	// ClusterScoped are the cluster-scoped kinds that the webhook judges.
-	ClusterScoped []string
+	// ClusterScoped are the cluster-scoped kinds that the webhook judges, Kinds
+	// the namespaced ones beside those that it always judges: "Kind", of the
+	// table of gated fields, or "Kind.group". Kinds of the policy's own are in
+	// one of them.
+	ClusterScoped, Kinds []string
 
 	TrustedWriters []TrustedWriter
-	// GatedDeletes are the kinds whose DELETE needs a receipt.
+	// GatedDeletes are the kinds whose DELETE needs a receipt, without group.
 	GatedDeletes []string
 	// SharedControllerIdentity is the user of all built-in controllers in a
 	// cluster where they share one; empty: each has its own.
@@ -27,20 +36,29 @@ type Admission struct {
 }
 
 // TrustedWriter is a user who may write gated objects without receipts, within
-// these limits. An empty Kinds, Names or Images does not limit.
+// these limits. An empty Kinds, Names or Images does not limit. The entry of a
+// preset stands for several of them.
 type TrustedWriter struct {
+	Preset     string // the one that filled this in; empty: none
 	User       string
-	Namespaces []gate.Glob
-	Kinds      []string
+	Namespaces []gate.Glob // ClusterScope: cluster-scoped objects, which no other pattern matches
+	Kinds      []string    // "Kind" or "Kind.group"
 	Names      []gate.Glob
 	Categories []projection.Category
 	Images     []gate.Glob
 	Until      int64 // seconds since the epoch, midnight UTC of the first day that is too late; 0: no end
-	Exempt     bool  // never sent to the webhook; ReplicaSets and Pods only
+	Exempt     bool  // never sent to the webhook; kinds ReplicaSet and Pod only
 }
+
+// ClusterScope stands for the namespace of an object that has none: in subjects
+// of receipts, in the namespaces of a trusted writer, and as App.Namespace.
+const ClusterScope = "-"
 
 // Gated reports whether the webhook is asked about objects in a namespace.
 func (a Admission) Gated(namespace string) bool {
+	if namespace == a.Namespace {
+		return false
+	}
 	if a.Include != nil {
 		return slices.Contains(a.Include, namespace)
 	}
@@ -48,107 +66,64 @@ func (a Admission) Gated(namespace string) bool {
 }
 
 func (v *validator) admissionPart() Admission {
-	ns := v.doc.Scope.Admission.Namespaces
 	a := Admission{
-		Warn:    v.doc.Mode.Admission.is(warn),
-		Include: ns.Include, Exclude: ns.Exclude,
-		ClusterScoped:            v.doc.Scope.Admission.ClusterScoped,
+		Warn:                     v.doc.Mode.Admission.is(warn),
+		Namespace:                v.namespace(),
 		GatedDeletes:             v.doc.GatedDeletes,
 		SharedControllerIdentity: v.doc.SharedControllerIdentity,
 	}
+	a.Include, a.Exclude = v.gatedNamespaces(a.Namespace)
+	v.judgedKinds(&a)
+	v.gatedDeletes(a)
+	if a.SharedControllerIdentity != "" {
+		v.user("sharedControllerIdentity", a.SharedControllerIdentity)
+	}
+	a.Administrators = v.administrators(a)
+	for i, d := range v.doc.TrustedWriters {
+		a.TrustedWriters = append(a.TrustedWriters, v.trustedWriters(item("trustedWriters", i), d, a)...)
+	}
+	return a
+}
+
+// ownNamespace is where the gate's own objects live. What is in it decides what
+// may run, so it is protected at render, and at admission guarded instead of
+// judged, whatever the lists of namespaces say.
+func (v *validator) ownNamespace() string {
+	if v.doc.Namespace == "" {
+		return defaultNamespace
+	}
+	return v.doc.Namespace
+}
+
+func (v *validator) namespace() string {
+	own := v.ownNamespace()
+	if v.word("namespace", own, namespaceWord, "the exact name of a namespace") && own == "kube-system" {
+		v.fail("namespace", "%q belongs to the cluster; the gate has one of its own", own)
+	}
+	return own
+}
+
+func (v *validator) gatedNamespaces(own string) (include, exclude []string) {
+	ns := v.doc.Scope.Admission.Namespaces
 	const path = "scope.admission.namespaces"
 	const name = "the exact name of a namespace"
+	v.words(path+".include", ns.Include, namespaceWord, name)
+	v.words(path+".exclude", ns.Exclude, namespaceWord, name)
+	if i := slices.Index(ns.Include, own); i >= 0 {
+		v.fail(item(path+".include", i), "%q holds the gate's own objects, which are guarded apart", own)
+	}
 	switch {
 	case ns.Include != nil && ns.Exclude != nil:
 		v.fail(path, "include and exclude are given; want one of the two")
 	case ns.Include != nil && len(ns.Include) == 0:
 		v.fail(path+".include", "an empty list: the webhook would judge nothing")
-	case ns.Include == nil && ns.Exclude == nil:
-		a.Exclude = defaultExcluded
+	case ns.Include != nil:
+		return ns.Include, nil
+	case ns.Exclude == nil:
+		return nil, []string{"kube-system", own}
 	}
-	v.words(path+".include", ns.Include, namespaceWord, name)
-	v.words(path+".exclude", ns.Exclude, namespaceWord, name)
-	if a.ClusterScoped == nil {
-		a.ClusterScoped = defaultClusterScoped
+	if slices.Contains(ns.Exclude, own) {
+		return nil, ns.Exclude
 	}
-	v.words("scope.admission.clusterScoped", a.ClusterScoped, kindWord, "a kind such as ClusterRole")
-	v.words("gatedDeletes", a.GatedDeletes, kindWord, "a kind such as NetworkPolicy")
-	if a.SharedControllerIdentity != "" {
-		v.user("sharedControllerIdentity", a.SharedControllerIdentity)
-	}
-	for i, d := range v.doc.TrustedWriters {
-		a.TrustedWriters = append(a.TrustedWriters, v.trustedWriter(item("trustedWriters", i), d, a))
-	}
-	return a
-}
-
-func (v *validator) trustedWriter(path string, d writerDoc, a Admission) TrustedWriter {
-	if v.user(path+".user", d.User) {
-		v.impersonation(path, d, a)
-	}
-	if len(d.Namespaces) == 0 {
-		v.fail(path+".namespaces", "missing: where this writer is trusted")
-	}
-	if len(d.Categories) == 0 {
-		v.fail(path+".categories", "missing: what this writer may write")
-	}
-	v.words(path+".kinds", d.Kinds, kindWord, "a kind such as Pod")
-	unique(v, path+".categories", d.Categories)
-	if d.Exempt {
-		v.exempt(path, d)
-	}
-	w := TrustedWriter{
-		User: d.User, Namespaces: globs(d.Namespaces), Kinds: d.Kinds, Names: globs(d.Names),
-		Categories: categories(d.Categories), Images: globs(d.Images), Exempt: d.Exempt,
-	}
-	if d.Until != nil {
-		w.Until = int64(*d.Until)
-	}
-	return w
-}
-
-// exempt is decided by a condition of the API server, which sees the user, the
-// kind, the namespace and the name, and must work when the webhook does not.
-func (v *validator) exempt(path string, d writerDoc) {
-	if len(d.Kinds) == 0 || slices.ContainsFunc(d.Kinds, func(k string) bool { return k != "ReplicaSet" && k != "Pod" }) {
-		v.fail(path+".exempt", "for writers of ReplicaSet and Pod alone; name them in kinds")
-	}
-	if len(d.Images) > 0 {
-		v.fail(path+".images", "nobody judges the images of an exempt writer")
-	}
-}
-
-// serviceAccountUser is how the API server calls a service account.
-const serviceAccountUser = "system:serviceaccount:"
-
-func (v *validator) user(path, user string) bool {
-	account, isAccount := strings.CutPrefix(user, serviceAccountUser)
-	parts := strings.Split(account, ":")
-	switch {
-	case user == "":
-		v.fail(path, "missing: the user name that the API server shows")
-	case strings.ContainsAny(user, "*\n\r\t") || strings.TrimSpace(user) != user:
-		v.fail(path, "got %.40q, want the exact name of a user", user)
-	case user == "system:anonymous":
-		v.fail(path, "anybody can be %q", user)
-	case isAccount && (len(parts) != 2 || !namespaceWord.MatchString(parts[0]) || !groupWord.MatchString(parts[1])):
-		v.fail(path, "got %.40q, want %sNAMESPACE:NAME", user, serviceAccountUser)
-	default:
-		return true
-	}
-	return false
-}
-
-// impersonation: "whoever is editor of its namespace can impersonate it or mint
-// its token", so a writer that lives in a gated namespace must be accepted
-// knowingly.
-func (v *validator) impersonation(path string, d writerDoc, a Admission) {
-	account, isAccount := strings.CutPrefix(d.User, serviceAccountUser)
-	if !isAccount || d.AcceptImpersonation {
-		return
-	}
-	namespace, _, _ := strings.Cut(account, ":")
-	if a.Gated(namespace) {
-		v.fail(path+".user", "its namespace %q is gated itself, so its editors can be this writer; exclude it or say acceptImpersonation: true", namespace)
-	}
+	return nil, append(slices.Clone(ns.Exclude), own)
 }

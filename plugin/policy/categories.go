@@ -29,6 +29,7 @@ func (v *validator) customKinds() []CustomKind {
 				v.fail(path, "the same field as kinds[%d]", j)
 			}
 		}
+		v.admissionOf(path, d)
 		out = append(out, CustomKind{Group: d.Group, Kind: d.Kind, Path: d.Path, Category: projection.Category(d.Category), Pin: d.Pin})
 	}
 	return out
@@ -161,57 +162,4 @@ func (v *validator) requirementList() []gate.Requirement {
 		out = append(out, gate.Requirement{Categories: categories(d.Categories), Issuers: d.Issuers, Threshold: int(threshold)})
 	}
 	return out
-}
-
-// everyCategoryCanBeSigned refuses "a requirement no issuer can meet": the
-// first change of such a field would be refused for ever. Break-glass is not
-// a way to work, so it does not count.
-func (v *validator) everyCategoryCanBeSigned(requirements []gate.Requirement) {
-	if len(v.errs) > 0 {
-		return // would follow from an error that is named already
-	}
-	all := maps.Clone(v.required)
-	for _, a := range v.doc.Apps {
-		for _, d := range a.Categories {
-			if !d.off() {
-				all[projection.Category(d.Name)] = 0
-			}
-		}
-	}
-	everyone := slices.Sorted(maps.Keys(v.issuers))
-	for _, e := range v.environments {
-		for _, c := range slices.Sorted(maps.Keys(all)) {
-			if v.signers(everyone, c, e) == 0 {
-				v.fail("issuers", "none may sign the required category %q in environment %q", c, e.name)
-			}
-		}
-		for i, r := range requirements {
-			for _, c := range r.Categories {
-				if n := v.signers(r.Issuers, c, e); n < r.Threshold {
-					v.fail(item("requirements", i), "%d of its issuers may sign %q in environment %q, want at least %d", n, c, e.name, r.Threshold)
-				}
-			}
-		}
-	}
-}
-
-// signers counts the issuers that can sign a category in an environment.
-func (v *validator) signers(names []string, c projection.Category, e environment) int {
-	n := 0
-	for _, name := range names {
-		i := v.issuers[name]
-		if i.BreakGlass || !v.active(name) {
-			continue
-		}
-		if len(i.Categories) > 0 && !slices.Contains(i.Categories, c) {
-			continue
-		}
-		here := len(i.Environments) == 0 || slices.ContainsFunc(i.Environments, func(name string) bool {
-			return name == e.name || slices.Contains(e.accepts, name)
-		})
-		if here {
-			n++
-		}
-	}
-	return n
 }

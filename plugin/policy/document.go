@@ -3,27 +3,29 @@ package policy
 // The shape of a policy file. A pointer or a nil slice is a field that the file
 // does not have.
 type document struct {
-	APIVersion               string           `yaml:"apiVersion"`
-	Kind                     string           `yaml:"kind"`
-	Environment              string           `yaml:"environment"`
-	Environments             []environmentDoc `yaml:"environments"`
-	AcceptsEnvironments      []string         `yaml:"acceptsEnvironments"`
-	Help                     string           `yaml:"help"`
-	Mode                     modeDoc          `yaml:"mode"`
-	Issuers                  []issuerDoc      `yaml:"issuers"`
-	Requirements             []requirementDoc `yaml:"requirements"`
-	Categories               []categoryDoc    `yaml:"categories"`
-	Scope                    scopeDoc         `yaml:"scope"`
-	Protected                protectedDoc     `yaml:"protected"`
-	Kinds                    []kindDoc        `yaml:"kinds"`
-	TrustedWriters           []writerDoc      `yaml:"trustedWriters"`
-	Images                   imagesDoc        `yaml:"images"`
-	UnknownImages            *UnknownImages   `yaml:"unknownImages"`
-	GatedDeletes             []string         `yaml:"gatedDeletes"`
-	SharedControllerIdentity string           `yaml:"sharedControllerIdentity"`
-	Receipts                 receiptsDoc      `yaml:"receipts"`
-	Revocations              *revocationsDoc  `yaml:"revocations"`
-	Apps                     []appDoc         `yaml:"apps"`
+	APIVersion               string             `yaml:"apiVersion"`
+	Kind                     string             `yaml:"kind"`
+	Environment              string             `yaml:"environment"`
+	Environments             []environmentDoc   `yaml:"environments"`
+	AcceptsEnvironments      []string           `yaml:"acceptsEnvironments"`
+	Namespace                string             `yaml:"namespace"`
+	Administrators           *administratorsDoc `yaml:"administrators"`
+	Help                     string             `yaml:"help"`
+	Mode                     modeDoc            `yaml:"mode"`
+	Issuers                  []issuerDoc        `yaml:"issuers"`
+	Requirements             []requirementDoc   `yaml:"requirements"`
+	Categories               []categoryDoc      `yaml:"categories"`
+	Scope                    scopeDoc           `yaml:"scope"`
+	Protected                protectedDoc       `yaml:"protected"`
+	Kinds                    []kindDoc          `yaml:"kinds"`
+	TrustedWriters           []writerDoc        `yaml:"trustedWriters"`
+	Images                   imagesDoc          `yaml:"images"`
+	UnknownImages            *UnknownImages     `yaml:"unknownImages"`
+	GatedDeletes             []string           `yaml:"gatedDeletes"`
+	SharedControllerIdentity string             `yaml:"sharedControllerIdentity"`
+	Receipts                 receiptsDoc        `yaml:"receipts"`
+	Revocations              *revocationsDoc    `yaml:"revocations"`
+	Apps                     []appDoc           `yaml:"apps"`
 }
 
 type environmentDoc struct {
@@ -72,6 +74,7 @@ type scopeDoc struct {
 			Exclude []string `yaml:"exclude"`
 		} `yaml:"namespaces"`
 		ClusterScoped []string `yaml:"clusterScoped"`
+		Kinds         []string `yaml:"kinds"`
 	} `yaml:"admission"`
 }
 
@@ -81,14 +84,23 @@ type protectedDoc struct {
 }
 
 type kindDoc struct {
-	Group    string   `yaml:"group"`
-	Kind     string   `yaml:"kind"`
-	Path     string   `yaml:"path"`
-	Category category `yaml:"category"`
-	Pin      bool     `yaml:"pin"`
+	Group    string     `yaml:"group"`
+	Kind     string     `yaml:"kind"`
+	Path     string     `yaml:"path"`
+	Category category   `yaml:"category"`
+	Pin      bool       `yaml:"pin"`
+	Resource string     `yaml:"resource"`
+	Scope    *kindScope `yaml:"scope"`
+}
+
+type administratorsDoc struct {
+	Users               []string `yaml:"users"`
+	Groups              []string `yaml:"groups"`
+	AcceptImpersonation bool     `yaml:"acceptImpersonation"`
 }
 
 type writerDoc struct {
+	Preset              string     `yaml:"preset"`
 	User                string     `yaml:"user"`
 	Namespaces          []glob     `yaml:"namespaces"`
 	Kinds               []string   `yaml:"kinds"`

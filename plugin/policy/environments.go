@@ -112,15 +112,44 @@ func (p *Policy) selectEnvironment(a App) (environment, error) {
 				return e, nil
 			}
 		}
-		return environment{}, invalid("environment %.40q is not one that policy allows for application %.40q: %s", a.Environment, a.Name, orNone(names))
+		return environment{}, invalid("environment %.40q is not one that policy allows for %s: %s", a.Environment, a, orNone(names))
 	}
 	switch len(possible) {
 	case 1:
 		return possible[0], nil
 	case 0:
-		return environment{}, invalid("no environment of the policy matches application %.40q", a.Name)
+		return environment{}, invalid("no environment of the policy matches %s%s", a, p.wantMore(a))
 	}
-	return environment{}, invalid("several environments are possible for application %.40q: %s; select one", a.Name, orNone(names))
+	return environment{}, invalid("several environments are possible for %s: %s; select one", a, orNone(names))
+}
+
+// wantMore says which environments cannot match for want of a name, when only a
+// namespace is known: at the webhook nothing else ever is.
+func (p *Policy) wantMore(a App) string {
+	if a.Name != "" || a.Path != "" || len(a.Env) > 0 {
+		return ""
+	}
+	var names []string
+	for _, e := range p.environments {
+		if e.match.Namespace.matches(a.Namespace) { // so that it is something else that does not
+			names = append(names, e.name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(names, ", ") + " may, but more than a namespace is not known here: match on that alone, or name one with --environment"
+}
+
+// String names an application for a message.
+func (a App) String() string {
+	switch {
+	case a.Name != "" || a.Namespace == "":
+		return fmt.Sprintf("application %.40q", a.Name)
+	case a.Namespace == ClusterScope:
+		return "cluster-scoped objects"
+	}
+	return fmt.Sprintf("namespace %.63q", a.Namespace)
 }
 
 func orNone(names []string) string {

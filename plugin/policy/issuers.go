@@ -112,7 +112,7 @@ func (v *validator) keySet(path string, d issuerDoc) []receipt.Key {
 		v.fail(path+".keys.file", "missing: the public keys of this issuer")
 		return nil
 	}
-	data, err := v.read(d.Keys.File)
+	data, err := v.open(d.Keys.File)
 	if err != nil {
 		v.failWith(gate.KeysUnavailable, path+".keys.file", "reading %.200q: %s", d.Keys.File, cause(err))
 		return nil
@@ -208,7 +208,7 @@ func (v *validator) revocationList() *gate.Revocations {
 	if len(v.errs) > 0 {
 		return nil // the list would be called invalid for want of keys
 	}
-	data, err := v.read(d.File)
+	data, err := v.open(d.File)
 	if err != nil {
 		v.failWith(gate.KeysUnavailable, "revocations.file", "reading %.200q: %s", d.File, cause(err))
 		return nil

@@ -48,9 +48,13 @@ type Policy struct {
 	base         Effective // but for what depends on the environment
 	environments []environment
 	required     map[projection.Category]int64
+	anywhere     map[projection.Category]int64
 	apps         []app
 	admission    Admission
+	custom       []customKind
 	warnings     []string
+	keyIDs       []string
+	hash         string
 }
 
 // Load reads a policy file and the key sets and revocation list that it names;
@@ -77,6 +81,7 @@ func Parse(data []byte, file string, read func(path string) ([]byte, error)) (*P
 			return read(name)
 		},
 	}
+	v.record("", data)
 	v.document(data, &v.doc)
 	if len(v.errs) > 0 {
 		// Defaults would make up what could not be read, and contradictions
@@ -102,6 +107,17 @@ func (p *Policy) Environments() []string {
 
 // Admission returns what concerns the webhook alone.
 func (p *Policy) Admission() Admission { return p.admission }
+
+// Projector projects with the policy's own kinds; nil if it has none.
+func (p *Policy) Projector() *projection.Projector { return p.base.Projector }
+
+// RequiresAnywhere reports whether a category must be signed somewhere: what
+// decides about all applications at once, such as the conditions under which
+// the API server asks the webhook, must not leave it out.
+func (p *Policy) RequiresAnywhere(c projection.Category) bool {
+	_, on := p.anywhere[c]
+	return on
+}
 
 // Warnings returns what an operator should know about this policy though it is
 // valid, one sentence each: what has been turned off.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -130,7 +128,10 @@ func TestMinimalPolicyHasSafeDefaults(t *testing.T) {
 			t.Errorf("namespace %q: protected is %t, want %t", ns, !protected, protected)
 		}
 	}
-	wantAdmission := Admission{Exclude: []string{"kube-system", "syncgate-system"}, ClusterScoped: []string{"Namespace"}}
+	wantAdmission := Admission{
+		Namespace: "syncgate-system", Administrators: Administrators{Groups: []string{"syncgate:administrators", "system:masters"}},
+		Exclude: []string{"kube-system", "syncgate-system"}, ClusterScoped: []string{"Namespace"},
+	}
 	if d := cmp.Diff(wantAdmission, p.Admission()); d != "" {
 		t.Error(d)
 	}
@@ -175,16 +176,21 @@ categories:
 - {name: command, since: 2027-01-15}
 scope:
   admission:
-    namespaces: {exclude: [kube-system, syncgate-system]}
-    clusterScoped: [Namespace, ClusterRole]
+    namespaces: {exclude: [kube-system, ops]}
+    clusterScoped: [Namespace, ClusterRole, PersistentVolume]
+    kinds: [Endpoints, Rollout.argoproj.io]
+namespace: gate
+administrators: {users: [alice, "system:serviceaccount:ops:robot"], groups: [gatekeepers]}
 protected:
   namespaces: [kube-system, argocd]
   writers: [platform-*]
 kinds:
-- {group: monitoring.coreos.com, kind: Prometheus, path: spec.image, category: x-operators, pin: true}
+- {group: monitoring.coreos.com, kind: Prometheus, path: spec.image, category: x-operators, pin: true, resource: prometheuses, scope: Namespaced}
+- {group: example.com, kind: Fleet, path: spec.image, category: x-operators, scope: Cluster}
 trustedWriters:
 - {user: "system:serviceaccount:cert-manager:cert-manager", namespaces: ["*"], kinds: [Pod, Service, Ingress], names: ["cm-acme-http-solver-*"], categories: [image, network], images: ["quay.io/jetstack/cert-manager-acmesolver@*"], until: 2027-06-01, acceptImpersonation: true}
 - {user: "system:serviceaccount:kube-system:rollouts", namespaces: [shop], kinds: [ReplicaSet], categories: [image], exempt: true}
+- {preset: csi-provisioner, user: "system:serviceaccount:kube-system:csi", namespaces: ["-"]}
 images: {pins: Registry, mirrors: {docker.io: "registry.internal:5000"}, allowUnpinned: [auto]}
 unknownImages: Refuse
 gatedDeletes: [NetworkPolicy]
@@ -229,7 +235,8 @@ func TestEveryFieldIsDecoded(t *testing.T) {
 		},
 		Help:       "Releases are signed by the release workflow; RBAC by #security",
 		Annotation: "acme.example/receipt", Pins: Registry, Mirrors: map[string]string{"docker.io": "registry.internal:5000"}, UnknownImages: RefuseUnknown,
-		Kinds:        []CustomKind{{Group: "monitoring.coreos.com", Kind: "Prometheus", Path: "spec.image", Category: "x-operators", Pin: true}},
+		Kinds: []CustomKind{{Group: "monitoring.coreos.com", Kind: "Prometheus", Path: "spec.image", Category: "x-operators", Pin: true},
+			{Group: "example.com", Kind: "Fleet", Path: "spec.image", Category: "x-operators"}},
 		Projector:    &projection.Projector{},
 		KeepPrevious: 2, Grace: 24 * 3600, Backstop: true,
 	}
@@ -238,15 +245,26 @@ func TestEveryFieldIsDecoded(t *testing.T) {
 		t.Error(d)
 	}
 	wantAdmission := Admission{
-		Warn: true, Exclude: []string{"kube-system", "syncgate-system"}, ClusterScoped: []string{"Namespace", "ClusterRole"},
+		Warn: true, Namespace: "gate", Administrators: Administrators{Users: []string{"alice", "system:serviceaccount:ops:robot"}, Groups: []string{"gatekeepers", "system:masters"}},
+		Exclude: []string{"kube-system", "ops", "gate"}, ClusterScoped: []string{"Namespace", "ClusterRole", "PersistentVolume", "Fleet.example.com"},
+		Kinds:        []string{"Endpoints", "Rollout.argoproj.io", "Prometheus.monitoring.coreos.com"},
 		GatedDeletes: []string{"NetworkPolicy"}, SharedControllerIdentity: "system:kube-controller-manager",
 		TrustedWriters: []TrustedWriter{
 			{User: "system:serviceaccount:cert-manager:cert-manager", Namespaces: []gate.Glob{"*"}, Kinds: []string{"Pod", "Service", "Ingress"}, Names: []gate.Glob{"cm-acme-http-solver-*"},
 				Categories: []projection.Category{"image", "network"}, Images: []gate.Glob{"quay.io/jetstack/cert-manager-acmesolver@*"}, Until: date("2027-06-01")},
 			{User: "system:serviceaccount:kube-system:rollouts", Namespaces: []gate.Glob{"shop"}, Kinds: []string{"ReplicaSet"}, Categories: []projection.Category{"image"}, Exempt: true},
+			{Preset: "csi-provisioner", User: "system:serviceaccount:kube-system:csi", Namespaces: []gate.Glob{"-"}, Kinds: []string{"PersistentVolume"}, Names: []gate.Glob{"pvc-*"}, Categories: []projection.Category{"secret"}},
 		},
 	}
 	if d := cmp.Diff(wantAdmission, p.Admission()); d != "" {
+		t.Error(d)
+	}
+	wantCustom := []projection.Kind{
+		{Group: "monitoring.coreos.com", Kind: "Prometheus", Resource: "prometheuses"},
+		{Group: "example.com", Kind: "Fleet", Resource: "fleets", ClusterScoped: true},
+		{Group: "argoproj.io", Kind: "Rollout", Resource: "rollouts"},
+	}
+	if d := cmp.Diff(wantCustom, p.CustomKinds()); d != "" {
 		t.Error(d)
 	}
 	warnings := []string{
@@ -343,73 +361,5 @@ func TestTurningCommandOffIsSaid(t *testing.T) {
 	}
 	if got, want := strings.Join(names, " "), "admission delivery identity image network privilege rbac secret service"; got != want {
 		t.Errorf("required: got %s, want %s", got, want)
-	}
-}
-
-func TestLoadReadsKeysBesideTheFile(t *testing.T) {
-	dir := t.TempDir()
-	set, err := jwks("a1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"policy.yaml": minimal, "a.json": set} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := Load(filepath.Join(dir, "policy.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "a.json"), make([]byte, maxFile+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err = Load(filepath.Join(dir, "policy.yaml"))
-	wantLoadError(t, err, gate.KeysUnavailable, `issuers[0].keys.file: reading "a.json": more than 1048576 bytes`)
-	if err := os.Remove(filepath.Join(dir, "a.json")); err != nil {
-		t.Fatal(err)
-	}
-	_, err = Load(filepath.Join(dir, "policy.yaml"))
-	wantLoadError(t, err, gate.KeysUnavailable, `issuers[0].keys.file: reading "a.json": no such file or directory`)
-	_, err = Load(filepath.Join(dir, "none.yaml"))
-	wantLoadError(t, err, gate.PolicyInvalid, "no such file or directory")
-}
-
-func wantLoadError(t *testing.T, err error, reason gate.Reason, suffix string) {
-	t.Helper()
-	var one *Error
-	if !errors.As(err, &one) || one.Reason != reason || !strings.HasSuffix(one.Error(), ": "+suffix) {
-		t.Errorf("got %v, want %s ending in %q", err, reason, suffix)
-	}
-}
-
-// The examples are what people copy, so each must load as it stands.
-func TestShippedExamplesLoad(t *testing.T) {
-	for _, name := range []string{"minimal", "split-authority", "hardened"} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join("..", "..", "docs", "examples", name)
-			p, err := Load(filepath.Join(dir, "policy.yaml"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(p.Warnings()) > 0 {
-				t.Errorf("warnings: %q", p.Warnings())
-			}
-			if _, err := p.ForEnvironment(App{Name: "shop-web"}, p.Environments()[0]); err != nil {
-				t.Error(err)
-			}
-			err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-				if err != nil || d.IsDir() {
-					return err
-				}
-				text, err := os.ReadFile(path)
-				if strings.Contains(string(text), "PRIVATE KEY") || strings.Contains(string(text), `"d":`) {
-					t.Errorf("%s holds a private key", path)
-				}
-				return err
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
 	}
 }

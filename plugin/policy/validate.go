@@ -15,12 +15,12 @@ const (
 	defaultMaxLifetime = 90 * 24 * 3600 // 2160h
 	defaultGrace       = 7 * 24 * 3600  // 168h
 	defaultKeep        = 1
+	defaultNamespace   = "syncgate-system"
 	maxKeep            = 8 // receipts of a subject are stamped together, and an object takes 16
 )
 
 var (
-	defaultProtected     = []string{"kube-system", "kube-public", "syncgate-system", "argocd", "flux-system"}
-	defaultExcluded      = []string{"kube-system", "syncgate-system"}
+	defaultProtected     = []string{"kube-system", "kube-public", "argocd", "flux-system"} // and the gate's own
 	defaultClusterScoped = []string{"Namespace"}
 )
 
@@ -34,6 +34,8 @@ type validator struct {
 	issuers      map[string]gate.Issuer
 	keys         map[string][]receipt.Key // of each issuer, to compare
 	required     map[projection.Category]int64
+	custom       []customKind // that the webhook judges
+	loaded       []byte       // every file, to be hashed
 }
 
 func (v *validator) policy() *Policy {
@@ -47,6 +49,7 @@ func (v *validator) policy() *Policy {
 	p := &Policy{
 		environments: v.environments,
 		required:     v.required,
+		anywhere:     v.requiredAnywhere(),
 		admission:    v.admissionPart(),
 		base: Effective{
 			Rules: gate.Rules{
@@ -66,8 +69,10 @@ func (v *validator) policy() *Policy {
 	}
 	v.images(&p.base)
 	v.receipts(&p.base)
+	v.minRemaining(p.base)
 	p.apps = v.appRules(p.base)
-	p.warnings = v.warnings()
+	p.warnings = v.warnings(p.admission)
+	p.custom, p.keyIDs, p.hash = v.custom, v.keyIDs(), v.hash()
 	return p
 }
 
@@ -186,10 +191,12 @@ func (v *validator) protection() *protection {
 	for _, ns := range list {
 		p.namespaces[ns] = true
 	}
+	// Where the policy itself lives, whatever the list says.
+	p.namespaces[v.ownNamespace()] = true
 	return p
 }
 
-func (v *validator) warnings() []string {
+func (v *validator) warnings(a Admission) []string {
 	var out []string
 	if _, on := v.required[projection.Command]; !on {
 		out = append(out, "category command is not required: an approved image can be told to run any program that it contains")
@@ -203,5 +210,5 @@ func (v *validator) warnings() []string {
 	if v.doc.Receipts.Backstop {
 		out = append(out, "receipts.backstop is true: render passes receipts that have expired or were revoked, for the webhook to judge; without the webhook nothing does")
 	}
-	return out
+	return append(out, writerWarnings(a)...)
 }

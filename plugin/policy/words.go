@@ -73,6 +73,30 @@ func (e *expiredMode) UnmarshalText(b []byte) error {
 	return err
 }
 
+// kindScope is whether objects of a kind have a namespace.
+type kindScope int
+
+const (
+	namespacedScope kindScope = iota
+	clusterScope
+)
+
+func (s *kindScope) UnmarshalText(b []byte) error {
+	i, err := choose(b, "Namespaced", "Cluster")
+	*s = kindScope(i)
+	return err
+}
+
+// is reports whether a scope is given and is want.
+func (s *kindScope) is(want kindScope) bool { return s != nil && *s == want }
+
+func (s kindScope) String() string {
+	if s == clusterScope {
+		return "Cluster"
+	}
+	return "Namespaced"
+}
+
 // choose returns the index of a word, 0 with an error, and 0 is the strictest.
 func choose(b []byte, words ...string) (int, error) {
 	i := slices.Index(words, string(b))
@@ -157,7 +181,10 @@ var (
 	nameWord      = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 	namespaceWord = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	groupWord     = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+	namespaceGlob = regexp.MustCompile(`^(-|[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?)$`)
 	kindWord      = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+	kindRefWord   = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}(\.[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$`)
+	resourceWord  = regexp.MustCompile(`^[a-z][a-z0-9]{0,62}$`)
 	fieldPath     = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 	annotationKey = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 	oneLine       = regexp.MustCompile(`^[ -~]{1,300}$`)
