@@ -12,7 +12,7 @@ func webhooks(w *walker, obj map[string]any) {
 }
 
 func apiService(w *walker, obj map[string]any) {
-	w.takeAny(Admission, "spec", without(obj["spec"], "caBundle"), nil)
+	w.takeAny(Admission, "spec", without(withoutFilledIn(obj, "spec", obj["spec"]), "caBundle"), nil)
 }
 
 // conversion: "None" is what an absent strategy means.
@@ -21,7 +21,7 @@ func conversion(w *walker, obj map[string]any) {
 	if m, ok := v.(map[string]any); ok && len(m) == 1 && m["strategy"] == "None" {
 		return
 	}
-	w.takeAny(Admission, "spec.conversion", without(v, "caBundle"), nil)
+	w.takeAny(Admission, "spec.conversion", without(withoutFilledIn(obj, "spec.conversion", v), "caBundle"), nil)
 }
 
 // without copies a tree and leaves out a member wherever it stands.
@@ -84,7 +84,7 @@ func delivery(w *walker, obj map[string]any) {
 		switch k {
 		case "apiVersion", "kind", "metadata", "status":
 		case "spec":
-			w.takeAny(Delivery, "spec", withoutRevisions(v), func(p string) bool { return contains(deliveryTuning, p) })
+			w.takeAny(Delivery, "spec", withoutRevisions(withoutFilledIn(obj, "spec", v)), func(p string) bool { return contains(deliveryTuning, p) })
 		default:
 			w.takeAny(Delivery, fieldName(k), v, nil)
 		}
@@ -96,7 +96,7 @@ func delivery(w *walker, obj map[string]any) {
 // and how often is tuning.
 func source(w *walker, obj map[string]any) {
 	_, v := w.get(obj, "spec")
-	w.takeAny(Delivery, "spec", v, func(p string) bool { return contains(sourceTuning, p) })
+	w.takeAny(Delivery, "spec", withoutFilledIn(obj, "spec", v), func(p string) bool { return contains(sourceTuning, p) })
 }
 
 func withoutRevisions(v any) any {

@@ -43,7 +43,7 @@ func (w *walker) normal(path string, m *member, v any) (any, bool) {
 			return nil, false
 		}
 		return n, (m.pointer || n != "0") && (m.def == nil || m.def != n)
-	case intOrStringShape, quantityShape:
+	case intOrStringShape:
 		switch t := v.(type) {
 		case string:
 			return t, true
@@ -51,12 +51,20 @@ func (w *walker) normal(path string, m *member, v any) (any, bool) {
 			if n, ok := integer(v); ok {
 				return string(n), true
 			}
-			if m.shape.kind == quantityShape {
-				return string(t), true
-			}
 		}
 		w.wrongType(path, "an integer or a string", v)
 		return nil, false
+	case quantityShape:
+		s, ok := v.(string)
+		if n, isNumber := v.(json.Number); isNumber {
+			s, ok = string(n), true
+		}
+		if !ok {
+			w.wrongType(path, "a quantity", v)
+			return nil, false
+		}
+		s = quantity(s)
+		return s, m.def == nil || m.def != s
 	case listShape:
 		return w.normalList(path, m, v)
 	case structShape, mapShape:

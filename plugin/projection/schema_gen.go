@@ -849,7 +849,7 @@ var schemaTypes = map[string][]fieldSpec{
 	},
 	"core/v1.ResourceFieldSelector": {
 		{name: "containerName", typ: "string"},
-		{name: "divisor", typ: "quantity"},
+		{name: "divisor", typ: "quantity", def: "0"},
 		{name: "resource", typ: "string"},
 	},
 	"core/v1.ResourceRequirements": {
@@ -1314,7 +1314,7 @@ var schemaTypes = map[string][]fieldSpec{
 	"resource/v1.DeviceSubRequest": {
 		{name: "allocationMode", typ: "string", def: "ExactCount"},
 		{name: "capacity", typ: "resource/v1.CapacityRequirements", pointer: true},
-		{name: "count", typ: "int"},
+		{name: "count", typ: "int", def: num("1")},
 		{name: "derivedAttributes", typ: "[]resource/v1.DeviceDerivedAttribute", list: "atomic"},
 		{name: "deviceClassName", typ: "string"},
 		{name: "name", typ: "string"},
@@ -1332,7 +1332,7 @@ var schemaTypes = map[string][]fieldSpec{
 		{name: "adminAccess", typ: "bool", pointer: true},
 		{name: "allocationMode", typ: "string", def: "ExactCount"},
 		{name: "capacity", typ: "resource/v1.CapacityRequirements", pointer: true},
-		{name: "count", typ: "int"},
+		{name: "count", typ: "int", def: num("1")},
 		{name: "derivedAttributes", typ: "[]resource/v1.DeviceDerivedAttribute", list: "atomic"},
 		{name: "deviceClassName", typ: "string"},
 		{name: "selectors", typ: "[]resource/v1.DeviceSelector", list: "atomic"},
