@@ -77,5 +77,5 @@ func sameSource(a, b any) bool {
 			return false
 		}
 	}
-	return y["namespace"] == nil
+	return y["namespace"] == nil || y["namespace"] == ""
 }

@@ -140,7 +140,7 @@ func (w *walker) itemKey(path string, i int, s *shape, item map[string]any) (str
 	parts := make([]string, 0, 2)
 	for _, k := range s.keys {
 		v, f := item[k], s.elem.fields[k]
-		if v == nil && f.def != nil {
+		if (v == nil || v == "") && f.def != nil {
 			v = f.def
 		}
 		part, ok := "", false
