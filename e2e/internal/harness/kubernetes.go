@@ -74,7 +74,9 @@ type plane struct {
 
 	etcd, apiServer, controllerManager *component
 
-	names int // ever given, see unique
+	names     int  // ever given, see unique
+	nodes     int  // ever started
+	scheduled bool // the scheduler runs
 }
 
 // ClusterOption changes how a cluster starts.

@@ -74,6 +74,7 @@ func (s *suite) start(t testing.TB) *Cluster {
 		e := &Env{T: suiteTB{t, s}, Dir: s.dir, run: &run{dir: s.dir}}
 		s.cleanups = append(s.cleanups, e.run.stop)
 		s.cluster = StartCluster(e, s.build(e))
+		StartNode(s.cluster, "shared")
 		s.failed = false
 	}
 	return s.cluster
