@@ -56,9 +56,6 @@ const ClusterScope = "-"
 
 // Gated reports whether the webhook is asked about objects in a namespace.
 func (a Admission) Gated(namespace string) bool {
-	if namespace == a.Namespace {
-		return false
-	}
 	if a.Include != nil {
 		return slices.Contains(a.Include, namespace)
 	}

@@ -195,13 +195,14 @@ func TestTheHashNamesEverythingThatWasRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, other := range map[string]string{
-		"a comment":                    hash(t, text+"# x\n", "conf", nil),
-		"a key":                        hash(t, text, "conf", map[string]string{"a.json": more}),
-		"white space of a key set":     hash(t, text, "conf", map[string]string{"b.json": all["conf/b.json"] + "\n"}),
-		"white space of the list":      hash(t, text, "conf", map[string]string{"r.jwt": all["conf/r.jwt"] + "\n"}),
-		"no revocation list":           hash(t, two, "conf", nil),
-		"the name of a key set":        hash(t, strings.Replace(text, "a.json", "n.json", 1), "conf", map[string]string{"n.json": all["conf/a.json"]}),
-		"a byte from file to the next": hash(t, text+"\n", "conf", nil),
+		"a comment":                   hash(t, text+"# x\n", "conf", nil),
+		"a key":                       hash(t, text, "conf", map[string]string{"a.json": more}),
+		"white space of a key set":    hash(t, text, "conf", map[string]string{"b.json": all["conf/b.json"] + "\n"}),
+		"white space of the list":     hash(t, text, "conf", map[string]string{"r.jwt": all["conf/r.jwt"] + "\n"}),
+		"no revocation list":          hash(t, two, "conf", nil),
+		"the name of a key set":       hash(t, strings.Replace(text, "a.json", "n.json", 1), "conf", map[string]string{"n.json": all["conf/a.json"]}),
+		"an empty line at the end":    hash(t, text+"\n", "conf", nil),
+		"white space before the list": hash(t, text, "conf", map[string]string{"r.jwt": "\n" + all["conf/r.jwt"]}),
 	} {
 		if was, taken := seen[other]; taken {
 			t.Errorf("%s: the same hash as %s", name, was)

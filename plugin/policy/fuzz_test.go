@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/syncgate/syncgate/plugin/gate"
@@ -15,6 +16,8 @@ func FuzzParse(f *testing.F) {
 	f.Add(minimal + "receipts: {backstop: true, minRemaining: 1h}\napps: [{match: {name: a-*}, mode: {render: Warn}}]\n")
 	f.Add("apiVersion: syncgate.io/v1alpha1\nkind: GatePolicy\n")
 	f.Add("a: &a [*a]\n")
+	f.Add(minimal + "trustedWriters: [{preset: argo-rollouts, namespaces: [shop], exempt: true, acceptImpersonation: true}, {user: u, namespaces: ['-'], categories: [rbac], until: 2027-01-01}]\n")
+	f.Add(minimal + "namespace: gate\nadministrators: {groups: [a]}\nscope: {admission: {namespaces: {exclude: [b]}, kinds: [A.b.io], clusterScoped: [ClusterRole]}}\ngatedDeletes: [ClusterRole]\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := parse(t, text)
 		if err != nil {
@@ -23,6 +26,15 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("got error %#v", err)
 			}
 			return
+		}
+		a := p.Admission()
+		if a.Gated(a.Namespace) || len(a.Administrators.Groups) == 0 || slices.Contains(a.Administrators.Groups, "system:authenticated") {
+			t.Errorf("the gate does not guard itself: %+v", a)
+		}
+		for _, w := range a.TrustedWriters {
+			if w.User == "" || len(w.Namespaces) == 0 || len(w.Categories) == 0 || w.Exempt && (w.Until != 0 || len(w.Images) > 0 || len(w.Kinds) == 0) {
+				t.Errorf("a trusted writer without limits: %+v", w)
+			}
 		}
 		for _, name := range p.Environments() {
 			e, err := p.ForEnvironment(App{}, name)

@@ -178,5 +178,5 @@ func (v *validator) judged(a Admission, name string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(tableKinds(kindRef(name)), func(k projection.Kind) bool { return k.ByDefault && !k.Hidden && !k.ClusterScoped })
+	return slices.ContainsFunc(tableKinds(kindRef(name)), func(k projection.Kind) bool { return k.ByDefault && !k.ClusterScoped })
 }

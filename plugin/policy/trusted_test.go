@@ -2,6 +2,9 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -288,5 +291,56 @@ func TestAWriterTakesNothingAwayInCategoriesOfOthers(t *testing.T) {
 	}
 	if w.Allows(projection.Image, nil, nil) || w.Allows(projection.Image, &projection.Projection{}, nil) {
 		t.Error("an object that was not projected passes")
+	}
+}
+
+// The table of docs/policy.md is what the presets are.
+func TestPresetsAreDocumentedAsTheyAre(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "policy.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := func(globs []gate.Glob) string {
+		var out []string
+		for _, g := range globs {
+			out = append(out, "`"+strings.TrimRight(string(g), ":@*")+"`")
+		}
+		return strings.Join(slices.Compact(out), ", ")
+	}
+	for _, p := range presets {
+		user := "the driver's: give `user`"
+		if p.user != "" {
+			user = "`" + strings.TrimPrefix(p.user, serviceAccountUser) + "`"
+		}
+		var parts []string
+		for _, x := range p.parts {
+			part := strings.Join(x.kinds, ", ")
+			for i, g := range x.names {
+				part += strings.Repeat(",", min(i, 1)) + " `" + string(g) + "`"
+			}
+			if len(x.images) > 0 {
+				part += ", of " + code(x.images)
+			}
+			what := "all of a pod spec"
+			if !slices.Equal(x.categories, podCategories) {
+				what = strings.ReplaceAll(strings.Trim(fmt.Sprint(x.categories), "[]"), " ", ", ")
+			}
+			parts = append(parts, part+": "+what)
+		}
+		row := "| `" + p.name + "` | " + user + " | " + strings.Join(parts, "<br>") + " |"
+		if p.name == "velero" {
+			row = "| `velero` | " + user + " | everything but `admission`, and only with `until` |"
+			if d := cmp.Diff(len(projection.Categories())-1, len(p.parts[0].categories)); d != "" || p.parts[0].kinds != nil || !p.until {
+				t.Errorf("velero is another than it is documented: %s", d)
+			}
+		}
+		if !strings.Contains(string(text), row+"\n") {
+			t.Errorf("docs/policy.md does not have the row\n%s", row)
+		}
+	}
+	_, example, _ := strings.Cut(string(text), "```yaml\ntrustedWriters:")
+	example, _, _ = strings.Cut(example, "```")
+	if got, want := len(admission(t, "trustedWriters:"+example).TrustedWriters), 5; got != want {
+		t.Errorf("got %d writers of the documented example, want %d", got, want)
 	}
 }
