@@ -40,6 +40,7 @@ var filledIn = map[string]map[string]any{
 		"spec.chart.spec.version":            "*",
 		"spec.uninstall.deletionPropagation": "background",
 	},
+	"resource.k8s.io/ResourceClaimTemplate": {"spec.metadata": emptyObject},
 	"operators.coreos.com/Subscription": {
 		"spec.config.env[].valueFrom.configMapKeyRef.name":         "",
 		"spec.config.env[].valueFrom.secretKeyRef.name":            "",
@@ -110,9 +111,16 @@ func equalsDefault(def, v any) bool {
 	if n, ok := integer(v); ok {
 		return def == n
 	}
-	switch v.(type) {
+	switch t := v.(type) {
 	case string, bool:
-		return def == v
+		return def == v && def != emptyObject
+	case map[string]any:
+		for _, x := range t {
+			if x != nil {
+				return false
+			}
+		}
+		return def == emptyObject
 	}
 	return false
 }

@@ -57,7 +57,7 @@ func (w *walker) selector(c Category, v any) {
 	}
 	for k, v := range sel {
 		if k != rolloutsHash {
-			w.take(c, "spec.selector"+key(k), keptString, v)
+			w.entry(c, "spec.selector"+key(k), v)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (w *walker) servicePorts(c Category, v any) {
 func (w *walker) annotations(c Category, obj map[string]any, rule *metaRule) {
 	for k, v := range w.object(obj, "metadata.annotations") {
 		if rule.counts(k, v) {
-			w.take(c, "metadata.annotations"+key(k), keptString, v)
+			w.entry(c, "metadata.annotations"+key(k), v)
 		}
 	}
 }

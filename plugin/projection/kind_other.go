@@ -93,7 +93,7 @@ var (
 func namespaceKind(w *walker, obj map[string]any) {
 	for k, v := range w.object(obj, "metadata.labels") {
 		if namespaceLabels.counts(k, v) {
-			w.take(Privilege, "metadata.labels"+key(k), keptString, v)
+			w.entry(Privilege, "metadata.labels"+key(k), v)
 		}
 	}
 	w.annotations(Privilege, obj, namespaceAnnotations)

@@ -23,7 +23,7 @@ func clusterRole(w *walker, obj map[string]any) {
 	w.unknownTop(RBAC, clusterRoleShape, obj)
 	for k, v := range w.object(obj, "metadata.labels") {
 		if roleLabels.counts(k, v) {
-			w.take(RBAC, "metadata.labels"+key(k), keptString, v)
+			w.entry(RBAC, "metadata.labels"+key(k), v)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package projection
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // get follows a dotted path of plain member names and returns the value with
 // the object that holds it; nil if a part is absent. A part that is no object
@@ -47,12 +50,17 @@ func (w *walker) member(at string, obj map[string]any, name string) map[string]a
 	return m
 }
 
+var zero = json.Number("0")
+
 // kindRows takes the fields that rows name, and what stands beside them that
 // the API types do not know.
 func (w *walker) kindRows(rows []kindRow, obj map[string]any) {
 	for i := range rows {
 		_, v := w.get(obj, rows[i].path)
-		w.take(rows[i].cat, rows[i].path, rows[i].member, v)
+		if v == nil && rows[i].pointer {
+			v = zero // what absence means, and it counts
+		}
+		w.take(rows[i].cat, rows[i].path, rows[i].member, withoutFilledIn(obj, rows[i].path, v))
 	}
 	switch r := &rows[0]; {
 	case r.parent == nil:

@@ -134,6 +134,9 @@ func (w *walker) normalMap(path string, m *member, v any) (any, bool) {
 		case m.shape.fields[k] != nil:
 			f = m.shape.fields[k]
 		}
+		if x == nil && m.shape.kind == mapShape && m.shape.elem.kind == stringShape && !w.loose {
+			w.nullEntry(path + key(k))
+		}
 		if n, keep := w.normal(path+"."+fieldName(k), f, x); keep {
 			out[w.validKey(path, k)] = n
 		}

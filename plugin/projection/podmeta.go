@@ -56,7 +56,7 @@ func (w *walker) templateMeta(p *pod, at string, meta map[string]any) {
 			continue
 		}
 		for k, v := range values {
-			if v == nil || bookkeeping.has(k) {
+			if bookkeeping.has(k) {
 				continue
 			}
 			r := templateRow(part, k)
@@ -72,7 +72,7 @@ func (w *walker) templateMeta(p *pod, at string, meta map[string]any) {
 					continue
 				}
 			}
-			w.take(r.cat, at+"."+part+key(k), keptString, v)
+			w.entry(r.cat, at+"."+part+key(k), v)
 		}
 	}
 }

@@ -49,7 +49,11 @@ func (w *walker) take(c Category, path string, m *member, v any) {
 			return
 		}
 		for k, x := range obj {
-			w.take(c, path+key(k), m.shape.item, x)
+			if m.shape.elem.kind == stringShape {
+				w.entry(c, path+key(k), x)
+			} else {
+				w.take(c, path+key(k), m.shape.item, x)
+			}
 		}
 	case listShape:
 		w.takeList(c, path, m, v)
@@ -58,6 +62,20 @@ func (w *walker) take(c Category, path string, m *member, v any) {
 			w.add(c, path, n)
 		}
 	}
+}
+
+// entry adds a value of a map of strings. The API server makes "" of a null
+// there, and kubectl apply leaves the key out, so that nobody can say what it
+// means.
+func (w *walker) entry(c Category, path string, v any) {
+	if v == nil && !w.loose {
+		w.nullEntry(path)
+	}
+	w.take(c, path, keptString, v)
+}
+
+func (w *walker) nullEntry(path string) {
+	w.fault(path, `null in a map of strings: write "" or leave the key out`)
 }
 
 func (w *walker) takeStruct(c Category, path string, m *member, v any) {
