@@ -2,17 +2,23 @@ package projection
 
 import "strings"
 
-// decides are the gated fields that a cluster fills in by its own choice where
-// a manifest leaves them out: what it fills in is another value in another
-// cluster, so no rule of the table can take it for absence. A '*' ends a
-// prefix.
-var decides = []struct{ group, kind, path string }{
-	{"networking.k8s.io", "Ingress", "spec.ingressClassName"},
-	{"", "Service", "spec.loadBalancerClass"},
-	{"", "Pod", "spec.tolerations"},
-	{"", "Pod", "spec.runtimeClassName"},
-	{"", "Pod", "spec.schedulerName"},
-	{"", "Pod", "spec.volumes*"},
+// decision is a gated field that a cluster fills in by its own choice where a
+// manifest leaves it out. A '*' ends a prefix.
+type decision struct{ group, kind, path, doc string }
+
+// decides are those fields: what is filled in is another value in another
+// cluster, so no rule of the table can take it for absence.
+var decides = []decision{
+	{"networking.k8s.io", "Ingress", "spec.ingressClassName", "the IngressClass marked as default"},
+	{"", "Service", "spec.loadBalancerClass", "the webhook of a load balancer controller"},
+	{"", "PersistentVolumeClaim", "spec.volumeName", "the volume binder"},
+	{"", "PersistentVolume", "spec.claimRef.name", "the volume binder"},
+	{"", "PersistentVolume", "spec.claimRef.namespace", "the volume binder"},
+	{"", "Pod", "spec.tolerations", "the runtime class, and PodTolerationRestriction"},
+	{"", "Pod", "spec.runtimeClassName", "the webhook of a sandbox"},
+	{"", "Pod", "spec.schedulerName", "the webhook of a scheduler"},
+	{"", "ServiceAccount", "imagePullSecrets", "OpenShift's own registry"},
+	{"", "Namespace", `metadata.annotations["openshift.io/sa.scc.*`, "OpenShift's security context constraints"},
 }
 
 // ClusterDecides reports whether a cluster may fill in the field at path of a
@@ -28,4 +34,14 @@ func ClusterDecides(group, kind, path string) bool {
 		}
 	}
 	return false
+}
+
+// field is the decision as a row of the documentation.
+func (d decision) field() Field {
+	k := kindSpec{group: d.group, kind: d.kind}
+	path := d.path
+	if prefix, any := strings.CutSuffix(path, "*"); any {
+		path = prefix + `*"]`
+	}
+	return Field{Of: OfDecision, Path: k.name() + " " + path, Doc: d.doc}
 }

@@ -25,6 +25,7 @@ const (
 	OfBookkeeping = "bookkeeping" // labels and annotations that are a tool's record
 	OfTuning      = "tuning"      // annotations of Ingresses and Services
 	OfVariable    = "variable"    // environment variables that decide what runs
+	OfDecision    = "decision"    // Path is kind and field, Doc who in a cluster fills it in
 )
 
 // Table returns every row: the kinds, the fields of pod specs, what is not
@@ -60,6 +61,9 @@ func Table() []Field {
 	}
 	for _, name := range programVariables.list {
 		out = append(out, Field{Of: OfVariable, Path: name, Categories: []Category{Command}})
+	}
+	for _, d := range decides {
+		out = append(out, d.field())
 	}
 	return out
 }

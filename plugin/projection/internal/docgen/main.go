@@ -47,6 +47,7 @@ func render(doc string, fields []projection.Field) (string, error) {
 		"bookkeeping":  names(fields, projection.OfBookkeeping),
 		"tuning":       names(fields, projection.OfTuning),
 		"not leaves":   notLeaves(fields),
+		"decisions":    decisions(fields),
 	}
 	var b strings.Builder
 	for {
@@ -120,6 +121,17 @@ func names(fields []projection.Field, of string) string {
 		}
 	}
 	return strings.Join(out, ", ") + "\n"
+}
+
+func decisions(fields []projection.Field) string {
+	var b strings.Builder
+	b.WriteString("| kind | field | filled in by |\n|---|---|---|\n")
+	for _, f := range fields {
+		if kind, path, ok := strings.Cut(f.Path, " "); ok && f.Of == projection.OfDecision {
+			fmt.Fprintf(&b, "| %s | `%s` | %s |\n", kind, path, f.Doc)
+		}
+	}
+	return b.String()
 }
 
 // notLeaves lists what is not gated, the fields of one reason together.

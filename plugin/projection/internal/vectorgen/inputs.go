@@ -39,4 +39,7 @@ var inputs = []input{
 	{"twice", "so is a leaf that stands twice", podHead + "  containers: [{name: web, image: 'a:1'}, {name: web, image: 'b:1'}]"},
 	{"rollback", "and the annotation that makes a controller restore an older image", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, annotations: {deprecated.deployment.rollback.to: '1'}}, spec: {template: {spec: {containers: [{name: web, image: 'a:1'}]}}}}"},
 	{"aggregated-rules", "and rules beside an aggregationRule", "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {agg: 'true'}}]}, rules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]}"},
+	{"null-label", "and a null in a map of strings, of which tools make different things", "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {selector: {app: null}, ports: [{port: 80}]}}"},
+	{"empty-protocol", "an empty merge key is the default", "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, protocol: ''}]}}"},
+	{"quantities", "quantities are compared by value", "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {devices: {requests: [{name: r, exactly: {deviceClassName: d, count: 1, capacity: {requests: {memory: 1024Mi, share: 500m}}}}]}}}"},
 }
