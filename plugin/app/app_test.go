@@ -321,16 +321,16 @@ func TestFixIsTheNextStepForTheGravestReason(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s := gate.Sentence{Items: []gate.Item{{Reason: tt.reason, Text: "x"}, {Reason: gate.ThresholdNotMet, Text: "y"}}}
-		if got := app.Fix(s, glass); got != tt.plain {
+		if got := glass.Fix(s.Reason()); got != tt.plain {
 			t.Errorf("%s with a break-glass issuer: got %q, want %q", tt.reason, got, tt.plain)
 		}
-		if got, want := app.Fix(s, two), strings.Replace(tt.plain, "--issuer release", "--issuer NAME", 1); got != want {
+		if got, want := two.Fix(s.Reason()), strings.Replace(tt.plain, "--issuer release", "--issuer NAME", 1); got != want {
 			t.Errorf("%s with two issuers: got %q, want %q", tt.reason, got, want)
 		}
-		if got := app.Fix(s, plain); got != tt.plain {
+		if got := plain.Fix(s.Reason()); got != tt.plain {
 			t.Errorf("%s: got %q, want %q", tt.reason, got, tt.plain)
 		}
-		if got := app.Fix(s, helped); got != tt.helped {
+		if got := helped.Fix(s.Reason()); got != tt.helped {
 			t.Errorf("%s with policy's help: got %q, want %q", tt.reason, got, tt.helped)
 		}
 	}

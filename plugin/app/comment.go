@@ -83,7 +83,7 @@ func (b *Build) Comments(e policy.Effective, v *Verdict) error {
 			}
 		}
 	}
-	v.sentence.Fix = Fix(v.sentence, e)
+	v.sentence.Fix = e.Fix(v.sentence.Reason())
 	return nil
 }
 
@@ -112,6 +112,6 @@ func (b *Build) Sound(e policy.Effective) error {
 	if len(s.Items) == 0 {
 		return nil
 	}
-	s.Fix = Fix(s, e)
+	s.Fix = e.Fix(s.Reason())
 	return &Refusal{s}
 }

@@ -42,7 +42,7 @@ func (b *Build) Evaluate(e policy.Effective, now int64) Verdict {
 		v.sentence.Items = append(v.sentence.Items, r.Items...)
 	}
 	v.sentence.Gated = v.Gated
-	v.sentence.Fix = Fix(v.sentence, e)
+	v.sentence.Fix = e.Fix(v.sentence.Reason())
 	v.sentence.Warn = e.Warn
 	return v
 }
@@ -94,36 +94,6 @@ func (v Verdict) Allowed() bool { return v.evaluated && len(v.sentence.Items) ==
 
 // Sentence is the refusal, or in Warn mode the warning.
 func (v Verdict) Sentence() gate.Sentence { return v.sentence }
-
-// Fix names the next step: policy's help where receipts are missing or wrong,
-// else the command that mends the first thing.
-func Fix(s gate.Sentence, e policy.Effective) string {
-	switch s.Reason() {
-	case gate.ImageNotPinned:
-		return "syncgate pin, commit .syncgate"
-	case gate.ImageUnresolvable:
-		return "syncgate pin where the registry can be reached, commit .syncgate; retrying may help"
-	case gate.ProtectedTarget:
-		return "move the object to a namespace of its own, or ask who keeps the policy"
-	case gate.RevocationListStale: // no signature helps
-		return "whoever keeps the revocation list: syncgate revoke --reissue"
-	case gate.ForceNotAllowed, gate.ObjectMalformed, gate.DuplicateObject:
-		return "change the manifest it names"
-	}
-	if e.Help != "" {
-		return e.Help
-	}
-	issuer, ordinary := "NAME", 0 // whom to sign as, if there is no choice
-	for name, is := range e.Rules.Issuers {
-		if !is.BreakGlass {
-			issuer, ordinary = name, ordinary+1
-		}
-	}
-	if ordinary != 1 {
-		issuer = "NAME"
-	}
-	return "syncgate sign --key FILE --issuer " + issuer + " --environment " + e.Rules.Environment + ", commit .syncgate"
-}
 
 // Encode writes the objects, one JSON document a line: exactly the trees that
 // were evaluated.

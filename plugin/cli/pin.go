@@ -185,5 +185,5 @@ func pinFix(items []gate.Item, e policy.Effective) string {
 	case gate.ImageUnresolvable:
 		return "mend the reference or the access it names, then run syncgate pin again"
 	}
-	return app.Fix(s, e)
+	return e.Fix(s.Reason())
 }

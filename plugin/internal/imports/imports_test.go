@@ -69,7 +69,13 @@ var links = map[string]struct{ allowed, never []string }{
 	"plugin/internal/manifest": {append(own("internal/jcs", "internal/parallel"), "github.com/gowebpki/jcs", "go.yaml.in/yaml"), []string{"net/http", "os/exec"}},
 	"plugin/lock":              {append(own("internal/jcs", "projection", "receipt"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4", "go.yaml.in/yaml"), []string{"net/http", "os/exec"}},
 	"plugin/policy":            {append(own("internal/jcs", "projection", "receipt", "gate", "keys"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4", "go.yaml.in/yaml"), []string{"net/http"}},
-	"plugin/keys":              {append(own("internal/jcs", "projection", "receipt"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4"), []string{"net/http"}},
+	"plugin/offswitch":         {append(own("internal/jcs"), "github.com/gowebpki/jcs"), []string{"net/http", "os/exec"}},
+	"plugin/admission":         {append(own("internal/jcs", "projection", "receipt", "gate", "keys", "policy"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4", "go.yaml.in/yaml"), []string{"net/http"}},
+	// What stands in the path of every request links the core, the policy and
+	// what it is measured with: no renderer, no client of the API server.
+	"cmd/syncgate-webhook": {append(own("internal/jcs", "projection", "receipt", "gate", "keys", "policy", "offswitch", "admission", "webhook"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4", "go.yaml.in/yaml", "github.com/spf13/pflag", "golang.org/x/sync",
+		"github.com/prometheus", "github.com/beorn7/perks", "github.com/cespare/xxhash", "github.com/munnerz/goautoneg", "google.golang.org/protobuf", "golang.org/x/sys", "go.opentelemetry.io/otel"), []string{"plugin"}},
+	"plugin/keys": {append(own("internal/jcs", "projection", "receipt"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4"), []string{"net/http"}},
 }
 
 func own(names ...string) []string {
@@ -176,8 +182,8 @@ var layers = []struct {
 	apart    bool
 }{
 	{"core", core, false},
-	{"edge", []string{"manifests", "plugin/internal/parallel", "plugin/internal/manifest", "plugin/lock", "plugin/keys", "plugin/policy"}, false},
-	{"adapters", []string{"plugin/render", "plugin/registry", "plugin/gitrev"}, true},
+	{"edge", []string{"manifests", "plugin/internal/parallel", "plugin/internal/manifest", "plugin/lock", "plugin/keys", "plugin/policy", "plugin/offswitch", "plugin/admission"}, false},
+	{"adapters", []string{"plugin/render", "plugin/registry", "plugin/gitrev", "plugin/live"}, true},
 	{"the joining of them", []string{"plugin/app", "plugin/application", "plugin/annotate"}, false},
 	{"front ends", []string{"plugin/argocd", "plugin/cli", "plugin/flux", "plugin/webhook"}, true},
 	{"programs", []string{"cmd/syncgate", "cmd/syncgate-webhook", "cmd/syncgate-controller"}, true},

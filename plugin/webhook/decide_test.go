@@ -1,0 +1,162 @@
+package webhook
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/receipt"
+)
+
+const (
+	person     = "mallory"
+	controller = "system:serviceaccount:kube-system:"
+)
+
+func TestDecide(t *testing.T) {
+	plain := deployment(pinned, "")
+	signed := func(text string) map[string]any { return sign(t, tree(t, text), "release", nil) }
+	with := func(obj map[string]any, key, value string) map[string]any {
+		annotations, _ := obj["metadata"].(map[string]any)["annotations"].(map[string]any)
+		if annotations == nil {
+			annotations = map[string]any{}
+			obj["metadata"].(map[string]any)["annotations"] = annotations
+		}
+		annotations[key] = value
+		return obj
+	}
+	expired := func(c *receipt.Claims) { c.IssuedAt, c.Expires = now-10*day, now-2*day }
+	cron := object("batch/v1", "CronJob", "tick", pinned, "")
+	ofCron := receiptFor(t, tree(t, cron), "release", nil)
+	ofDeployment := receiptFor(t, tree(t, plain), "release", nil)
+	terminating := func(text string) map[string]any {
+		obj := tree(t, text)
+		obj["metadata"].(map[string]any)["deletionTimestamp"] = "2027-01-15T00:00:00Z"
+		return obj
+	}
+	binding := `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: b, namespace: shop}, roleRef: {kind: Role, name: r}, subjects: [{kind: User, name: %s}]}`
+	malformed := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: %s, template: {spec: {containers: [{name: a, image: x, env: [{name: LD_PRELOAD, value: a}, {name: LD_PRELOAD, value: b}]}]}}}}`
+	withImage := func(s, image string) string { return strings.Replace(s, pinned, image, 1) }
+
+	for _, tt := range []struct {
+		name     string
+		policy   string
+		op, user string
+		obj, old map[string]any
+		how      How
+		code     gate.Reason
+		text     string
+	}{
+		{name: "a signed object is created", op: "CREATE", obj: signed(plain), how: ByReceipt},
+		{name: "an unsigned one is not", op: "CREATE", obj: tree(t, plain), how: Denied, code: gate.ReceiptMissing, text: "Deployment shop/web"},
+		{name: "an unpinned one is not, whoever signed it", op: "CREATE", obj: signed(withImage(plain, "ghcr.io/acme/web:latest")), how: Denied, code: gate.ImageNotPinned},
+		{name: "an edit of what is free passes", op: "UPDATE", obj: tree(t, deployment(pinned, "hostname: x, ")), old: tree(t, plain), how: Unchanged},
+		{name: "another image does not", op: "UPDATE", obj: tree(t, deployment(other, "")), old: tree(t, plain), how: Denied, code: gate.ReceiptMissing, text: "image"},
+		{name: "with the receipt of the image before neither", op: "UPDATE", obj: carry(tree(t, deployment(other, "")), ofDeployment), old: tree(t, plain), how: Denied, code: gate.DigestMismatch, text: "containers[web].image"},
+		{name: "an expired receipt is no reason against what runs", op: "UPDATE", obj: sign(t, tree(t, plain), "release", expired), old: sign(t, tree(t, plain), "release", expired), how: Unchanged},
+		{name: "a Pod has grace", op: "CREATE", obj: sign(t, tree(t, object("v1", "Pod", "p", pinned, "")), "release", expired), how: ByReceipt},
+		{name: "a Deployment has none", op: "CREATE", obj: sign(t, tree(t, plain), "release", expired), how: Denied, code: gate.ReceiptExpired},
+		{name: "break-glass has none", op: "CREATE", obj: sign(t, tree(t, object("v1", "Pod", "p", pinned, "")), "glass", func(c *receipt.Claims) { c.IssuedAt, c.Expires = now-7200, now-3600 }), how: Denied, code: gate.ReceiptExpired},
+
+		{name: "a Job may use its CronJob's receipt", op: "CREATE", obj: carry(tree(t, object("batch/v1", "Job", "by-hand", pinned, "")), ofCron), how: ByReceipt},
+		{name: "for what the CronJob runs", op: "CREATE", obj: carry(tree(t, object("batch/v1", "Job", "by-hand", other, "")), ofCron), how: Denied, code: gate.SubjectMismatch, text: "written by mallory"},
+		{name: "a ReplicaSet may use its Deployment's", op: "CREATE", obj: carry(tree(t, object("apps/v1", "ReplicaSet", "web-1", pinned, "")), ofDeployment), how: ByReceipt},
+		{name: "a Pod may not", op: "CREATE", obj: carry(tree(t, object("v1", "Pod", "web-1", pinned, "")), ofDeployment), how: Denied, code: gate.SubjectMismatch},
+
+		{name: "a controller makes Pods", op: "CREATE", user: controller + "replicaset-controller", obj: tree(t, object("v1", "Pod", "p", "x", "")), how: Exempt},
+		{name: "but not Deployments", op: "UPDATE", user: controller + "deployment-controller", obj: tree(t, deployment(other, "")), old: tree(t, plain), how: Denied, code: gate.ReceiptMissing},
+		{name: "nor somebody else's kind", op: "CREATE", user: controller + "deployment-controller", obj: tree(t, object("v1", "Pod", "p", pinned, "")), how: Denied, code: gate.ReceiptMissing},
+		{name: "a name like a controller's is none", op: "CREATE", user: "system:serviceaccount:shop:replicaset-controller", obj: tree(t, object("v1", "Pod", "p", pinned, "")), how: Denied, code: gate.ReceiptMissing},
+		{name: "where controllers share a name it is theirs", policy: "sharedControllerIdentity: system:kube-controller-manager\n", op: "CREATE", user: "system:kube-controller-manager", obj: tree(t, object("v1", "Pod", "p", "x", "")), how: Exempt},
+		{name: "a ControllerRevision is its controllers'", op: "CREATE", obj: signed(`{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: r, namespace: shop}, data: {spec: {template: {spec: {containers: [{name: a, image: "` + pinned + `"}]}}}}}`), how: Denied, code: gate.ObjectMalformed},
+
+		{name: "an excluded namespace is left alone", policy: "scope: {admission: {namespaces: {exclude: [shop]}}}\n", op: "CREATE", obj: tree(t, plain), how: OutOfScope},
+		{name: "one that is not included too", policy: "scope: {admission: {namespaces: {include: [other]}}}\n", op: "CREATE", obj: tree(t, plain), how: OutOfScope},
+		{name: "Warn lets pass", policy: "mode: {admission: Warn}\n", op: "CREATE", obj: tree(t, plain), how: Warned, code: gate.ReceiptMissing, text: "SYNC WOULD BE REFUSED"},
+
+		{name: "a terminating workload is let go", op: "UPDATE", obj: terminating(deployment(other, "")), old: terminating(plain), how: Deleting},
+		{name: "a terminating RoleBinding still grants", op: "UPDATE", obj: terminating(strings.Replace(binding, "%s", "mallory", 1)), old: terminating(strings.Replace(binding, "%s", "alice", 1)), how: Denied, code: gate.ReceiptMissing},
+		{name: "its finalizers are free", op: "UPDATE", obj: terminating(strings.Replace(binding, "%s", "alice", 1)), old: terminating(strings.Replace(binding, "%s", "alice", 1)), how: Unchanged},
+		{name: "an old object that cannot be projected can be scaled", op: "UPDATE", obj: tree(t, strings.Replace(malformed, "%s", "5", 1)), old: tree(t, strings.Replace(malformed, "%s", "1", 1)), how: Unchanged},
+		{name: "not changed", op: "UPDATE", obj: tree(t, strings.Replace(strings.Replace(malformed, "%s", "1", 1), "image: x", "image: y", 1)), old: tree(t, strings.Replace(malformed, "%s", "1", 1)), how: Denied, code: gate.ObjectMalformed},
+		{name: "a rollback by annotation is malformed", op: "UPDATE", obj: with(tree(t, plain), "deprecated.deployment.rollback.to", "1"), old: tree(t, plain), how: Denied, code: gate.ObjectMalformed},
+
+		{name: "force is refused when it comes", op: "UPDATE", obj: with(signed(plain), gate.ArgoSyncOptions, "Replace=true"), old: signed(plain), how: Denied, code: gate.ForceNotAllowed},
+		{name: "force that was there before the gate is left alone", op: "UPDATE", obj: with(signed(plain), gate.ArgoSyncOptions, "Replace=true"), old: with(signed(plain), gate.ArgoSyncOptions, "Replace=true"), how: Unchanged},
+
+		{name: "DELETE is free", op: "DELETE", old: tree(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: n, namespace: shop}, spec: {podSelector: {}}}`), how: OutOfScope},
+		{name: "unless policy gates it", policy: "gatedDeletes: [NetworkPolicy]\n", op: "DELETE", old: tree(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: n, namespace: shop}, spec: {podSelector: {}}}`), how: Denied, code: gate.ReceiptMissing},
+		{name: "a namespace on its way out takes it along", policy: "gatedDeletes: [NetworkPolicy]\n", op: "DELETE", user: controller + "namespace-controller", old: tree(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: n, namespace: shop}, spec: {podSelector: {}}}`), how: Exempt},
+
+		{name: "CONNECT is nothing we judge", op: "CONNECT", obj: tree(t, plain), how: Denied, code: gate.PolicyInvalid},
+		{name: "a CREATE without an object", op: "UPDATE", old: tree(t, plain), how: Denied, code: gate.ObjectMalformed},
+		{name: "an UPDATE without the old object", op: "UPDATE", obj: signed(plain), how: Denied, code: gate.ObjectMalformed},
+		{name: "an object without gated fields", op: "CREATE", obj: tree(t, `{apiVersion: v1, kind: Service, metadata: {name: s, namespace: shop}, spec: {ports: [{port: 1}]}}`), how: Unchanged},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := state(t, tt.policy)
+			user := tt.user
+			if user == "" {
+				user = person
+			}
+			v := s.decide(ask(tt.op, user, tt.obj, tt.old), now)
+			if v.How != tt.how || v.Reason != tt.code {
+				t.Fatalf("got %s %s %q, want %s %s", v.How, v.Reason, v.Message, tt.how, tt.code)
+			}
+			if want := tt.how != Denied; v.Allowed != want {
+				t.Errorf("allowed: got %t, want %t", v.Allowed, want)
+			}
+			if !strings.Contains(v.Message, tt.text) {
+				t.Errorf("message: got %q, want it to contain %q", v.Message, tt.text)
+			}
+			dry := ask(tt.op, user, tt.obj, tt.old)
+			dry.DryRun = true
+			if d := s.decide(dry, now); d.Allowed != v.Allowed || d.Message != v.Message {
+				t.Errorf("a dry run is answered otherwise: got %t %q, want %t %q", d.Allowed, d.Message, v.Allowed, v.Message)
+			}
+		})
+	}
+}
+
+func TestTrustedWriters(t *testing.T) {
+	const solver = `trustedWriters:
+- {user: "cert-manager", namespaces: ["sh*"], kinds: [Pod], names: ["solver-*"], categories: [image, network], images: ["quay.io/jetstack/solver@*"], until: 2028-01-01}
+`
+	const image = "quay.io/jetstack/solver@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	for _, tt := range []struct {
+		name, user, kind, object, image, pod string
+		now                                  int64
+		want                                 How
+	}{
+		{"what it is trusted with", "cert-manager", "Pod", "solver-1", image, "", now, Trusted},
+		{"another user", "mallory", "Pod", "solver-1", image, "", now, Denied},
+		{"another name", "cert-manager", "Pod", "web", image, "", now, Denied},
+		{"another image", "cert-manager", "Pod", "solver-1", pinned, "", now, Denied},
+		{"another category beside it", "cert-manager", "Pod", "solver-1", image, "hostPID: true, ", now, Denied},
+		{"another kind", "cert-manager", "Job", "solver-1", image, "", now, Denied},
+		{"too late", "cert-manager", "Pod", "solver-1", image, "", now + 400*day, Denied},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			version := "v1"
+			if tt.kind == "Job" {
+				version = "batch/v1"
+			}
+			obj := tree(t, object(version, tt.kind, tt.object, tt.image, tt.pod))
+			if v := state(t, solver).decide(ask("CREATE", tt.user, obj, nil), tt.now); v.How != tt.want {
+				t.Errorf("got %s %q, want %s", v.How, v.Message, tt.want)
+			}
+		})
+	}
+}
+
+func TestARefusalNeverMakesFluxDelete(t *testing.T) {
+	obj := tree(t, deployment(pinned, ""))
+	obj["metadata"].(map[string]any)["annotations"] = map[string]any{gate.ArgoSyncOptions: "Force=true, field is Immutable, immutable field, IMMUTABLE"}
+	v := state(t, "").decide(ask("CREATE", person, obj, nil), now)
+	if v.Reason != gate.ForceNotAllowed {
+		t.Fatalf("got %s %q, want ForceNotAllowed, which quotes the annotation", v.Reason, v.Message)
+	}
+	if strings.Contains(strings.ToLower(v.Message), "immutable") {
+		t.Errorf("message: got %q, which makes Flux delete the live object", v.Message)
+	}
+}

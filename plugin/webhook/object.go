@@ -1,0 +1,92 @@
+package webhook
+
+import (
+	"fmt"
+
+	"github.com/syncgate/syncgate/plugin/admission"
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/projection"
+	"github.com/syncgate/syncgate/plugin/receipt"
+)
+
+// name fills in the subject and checks that the object is what the request says
+// it is: a body of another kind (a Scale, say) is never judged as an object
+// without gated fields.
+func (j *judgement) name(tree map[string]any) *gate.Item {
+	r := j.request
+	j.subject = receipt.Subject{Group: projection.CanonicalGroup(r.Group, r.Kind), Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+	if tree == nil {
+		return &gate.Item{Reason: gate.ObjectMalformed, Text: "the request has no object"}
+	}
+	meta, _ := tree["metadata"].(map[string]any)
+	if s, _ := meta["name"].(string); s != "" {
+		j.subject.Name = s
+	}
+	if j.subject.Name == "" {
+		j.subject.Name, j.subject.Generated = generateName(tree), true
+	}
+	if r.Kind == "Namespace" && r.Group == "" {
+		j.subject.Namespace = "" // the request names it as its own namespace
+	}
+	group, kind := groupKind(tree)
+	if kind != r.Kind || projection.CanonicalGroup(group, kind) != j.subject.Group {
+		return &gate.Item{Reason: gate.ObjectMalformed, Text: fmt.Sprintf("the request is about a %s, the object is a %s", clip(r.Kind), clip(kind))}
+	}
+	if ns, _ := meta["namespace"].(string); ns != j.subject.Namespace && ns != "" {
+		return &gate.Item{Reason: gate.ObjectMalformed, Text: fmt.Sprintf("the object is in namespace %s, the request in %s", clip(ns), clip(r.Namespace))}
+	}
+	if r.Old != nil {
+		if g, k := groupKind(r.Old); k != r.Kind || projection.CanonicalGroup(g, k) != j.subject.Group {
+			return &gate.Item{Reason: gate.ObjectMalformed, Text: "the old object is of another kind"}
+		}
+	}
+	if r.Operation == admission.Update && r.Old == nil {
+		return &gate.Item{Reason: gate.ObjectMalformed, Text: "an UPDATE without the old object"}
+	}
+	return nil
+}
+
+func groupKind(tree map[string]any) (group, kind string) {
+	version, _ := tree["apiVersion"].(string)
+	kind, _ = tree["kind"].(string)
+	for i := range len(version) {
+		if version[i] == '/' {
+			return version[:i], kind
+		}
+	}
+	return "", kind
+}
+
+func generateName(tree map[string]any) string {
+	meta, _ := tree["metadata"].(map[string]any)
+	s, _ := meta["generateName"].(string)
+	return s
+}
+
+// workloads are kinds whose controllers do nothing for an object that is being
+// deleted (k8s.io/kubernetes, pkg/controller: each syncs only status when
+// deletionTimestamp is set; the kubelet starts nothing in a terminating Pod).
+// Others go on acting: RBAC honours a RoleBinding until it is gone, and whoever
+// sets a finalizer decides when that is.
+var workloads = map[admission.GroupKind]bool{
+	{Group: "", Kind: "Pod"}: true, {Group: "", Kind: "ReplicationController"}: true,
+	{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "ReplicaSet"}: true,
+	{Group: "apps", Kind: "StatefulSet"}: true, {Group: "apps", Kind: "DaemonSet"}: true,
+	{Group: "batch", Kind: "Job"}: true, {Group: "batch", Kind: "CronJob"}: true,
+}
+
+// leaving reports whether the object is a workload that was being deleted
+// before this request.
+func leaving(r request) bool {
+	meta, _ := r.Old["metadata"].(map[string]any)
+	at, _ := meta["deletionTimestamp"].(string)
+	return at != "" && workloads[admission.GroupKind{Group: projection.CanonicalGroup(r.Group, r.Kind), Kind: r.Kind}]
+}
+
+// emptied is an object after its deletion, for its name and kind alone.
+func emptied(old map[string]any) map[string]any {
+	if old == nil {
+		return nil
+	}
+	return map[string]any{"apiVersion": old["apiVersion"], "kind": old["kind"], "metadata": old["metadata"]}
+}

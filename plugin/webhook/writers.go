@@ -1,0 +1,66 @@
+package webhook
+
+import (
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/policy"
+	"github.com/syncgate/syncgate/plugin/receipt"
+)
+
+// byParent tries the receipts of what an object was made from: a ReplicaSet may
+// use those of a Deployment of its namespace, a Job those of a CronJob
+// (docs/spec/gated-fields.md, Pod specs). kubectl create job --from and a
+// restored ReplicaSet pass by it.
+func (j *judgement) byParent() ([]gate.Use, bool) {
+	parent, object, old := "", j.object, j.old
+	switch {
+	case j.subject.Group == "apps" && j.subject.Kind == "ReplicaSet":
+		parent = "Deployment"
+	case j.subject.Group == "batch" && j.subject.Kind == "Job":
+		parent, object = "CronJob", object.AsCronJob()
+		if old != nil {
+			old = old.AsCronJob()
+		}
+	default:
+		return nil, false
+	}
+	tried := map[receipt.Subject]bool{}
+	for i, compact := range j.receipts {
+		if i == receipt.MaxPerObject {
+			break
+		}
+		u, err := receipt.ParseUnverified(compact)
+		if err != nil || u.Claims.Generated {
+			continue
+		}
+		s, err := receipt.ParseSubject(u.Claims.Subject)
+		if err != nil || tried[s] || s.Group != j.subject.Group || s.Kind != parent || s.Namespace != j.subject.Namespace {
+			continue
+		}
+		tried[s] = true
+		if d := j.gate(j.effective.rules, s, object, old); d.Allowed() {
+			return d.Used, true
+		}
+	}
+	return nil, false
+}
+
+// byWriter lets a trusted writer write what policy trusts it with: the
+// categories that it is trusted for need no receipt, the others do.
+func (j *judgement) byWriter() (Verdict, bool) {
+	r := j.request
+	for _, w := range j.state.policy.Admission().Trusted(policy.Write{
+		User: r.User, Group: j.subject.Group, Kind: r.Kind, Namespace: j.subject.Namespace, Name: j.subject.Name, Now: j.now,
+	}) {
+		rules := *j.effective.rules
+		rules.Required = []gate.Required{} // nil would mean the default
+		for _, q := range j.effective.required {
+			if !w.Allows(q.Category, j.object, j.old) {
+				rules.Required = append(rules.Required, q)
+			}
+		}
+		if d := j.gate(&rules, j.subject, j.object, j.old); d.Allowed() {
+			return Verdict{Allowed: true, How: Trusted, Uses: d.Used, Note: w.User}, true
+		}
+	}
+	return Verdict{}, false
+}
