@@ -134,7 +134,9 @@ func TestPodsRunOnANodeAsFarAsTheAPIIsConcerned(t *testing.T) {
 	cluster.Kubectl(nil, "delete", "pod/bare", "--timeout=60s", "--namespace", ns) // waits for the node to end it
 
 	// A bad status would be a write that the API server refuses.
-	if got := cluster.Audit(func(a harness.AuditEvent) bool { return a.User.Username == "system:kube-scheduler" && a.ResponseStatus.Code >= 300 }); len(got) > 0 {
+	if got := cluster.Audit(func(a harness.AuditEvent) bool {
+		return a.User.Username == "system:kube-scheduler" && a.ResponseStatus.Code >= 300
+	}); len(got) > 0 {
 		t.Errorf("refused writes of the scheduler: %+v", got)
 	}
 }

@@ -6,9 +6,11 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/syncgate/syncgate/e2e/internal/harness"
 )
@@ -70,5 +72,69 @@ func TestComponentsStopAndComeBackOneByOne(t *testing.T) {
 	cluster.APIServer().WaitReady()
 	if cluster.Get(harness.Deployments, ns, "web") == nil {
 		t.Error("the Deployment is gone after etcd came back")
+	}
+}
+
+func TestUsersMayDoWhatTheyAreGiven(t *testing.T) {
+	cluster := harness.SharedCluster(t)
+	ns := cluster.NewNamespace("users")
+	configMap := []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: own}}")
+	cluster.Kubectl(nil, "create", "serviceaccount", "robot", "--namespace", ns)
+	users := []struct {
+		name, subject string
+		view          *harness.Cluster
+	}{
+		{"alice", "alice", cluster.As("alice", "developers")},
+		{"a member of a group", "group:operators", cluster.As("bob", "operators", "others")},
+		{"a ServiceAccount", "system:serviceaccount:" + ns + ":robot", cluster.AsServiceAccount(ns, "robot")},
+	}
+	for _, u := range users {
+		t.Run(u.name, func(t *testing.T) {
+			who := strings.TrimSpace(string(u.view.Kubectl(nil, "auth", "whoami", "--output", "jsonpath={.status.userInfo.username}")))
+			r := u.view.TryApply(configMap, "--namespace", ns)
+			if text := string(r.Stderr); r.Status == 0 || !harness.ContainsAll(text, []string{"forbidden", who}) {
+				t.Errorf("before Bind: got status %d, %s", r.Status, text)
+			}
+			if err := u.view.TryPatch(harness.ConfigMaps, ns, "kube-root-ca.crt", map[string]any{"data": map[string]any{"x": "y"}}); !apierrors.IsForbidden(err) {
+				t.Errorf("patch before Bind: got %v, want Forbidden", err)
+			}
+			cluster.Bind("edit", ns, u.subject)
+			u.view.Apply(configMap, "--namespace", ns)
+			u.view.Patch(harness.ConfigMaps, ns, "own", map[string]any{"data": map[string]any{"by": who}})
+			event := cluster.WaitAudit("the patch by "+who, func(a harness.AuditEvent) bool {
+				return a.User.Username == who && a.ObjectRef.Namespace == ns && a.ResponseStatus.Code == 200
+			})
+			if got, want := event.Write(), "patch configmaps/own"; got != want {
+				t.Errorf("audited: got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestSharedClusterIsOneAndClean(t *testing.T) {
+	// Two tests of their own, one after the other.
+	var urls, left []string
+	for _, name := range []string{"first", "second"} {
+		t.Run(name, func(t *testing.T) {
+			cluster := harness.SharedCluster(t)
+			urls = append(urls, cluster.URL)
+			ns := cluster.NewNamespace("shared")
+			harness.StartRecorder(cluster).Install(asksAboutDeployments("shared", ns))
+			cluster.Bind("view", "", "somebody")
+			for _, kind := range []string{"validatingwebhookconfigurations", "clusterrolebindings"} {
+				for _, object := range strings.Fields(string(cluster.Kubectl(nil, "get", kind, "--output", "jsonpath={.items[*].metadata.name}"))) {
+					if object == "shared" || strings.HasPrefix(object, "e2e-") {
+						left = append(left, name+" sees "+object)
+					}
+				}
+			}
+		})
+	}
+	if urls[0] != urls[1] {
+		t.Errorf("clusters: got %q", urls)
+	}
+	// Each sees its own and nothing of the other's.
+	if len(left) != 4 {
+		t.Errorf("what the tests see: got %q, want two objects each", left)
 	}
 }

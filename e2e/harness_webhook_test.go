@@ -26,7 +26,7 @@ webhooks:
   sideEffects: None
   failurePolicy: Fail
   timeoutSeconds: 5
-  clientConfig: {service: {namespace: syncgate-system, name: syncgate-webhook, path: /reviews}}
+  clientConfig: {service: {namespace: syncgate-system, name: syncgate-webhook, path: /validate}}
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[2]s}}
   rules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}]
   matchConditions:
@@ -161,7 +161,7 @@ func TestWebhookReplicasDieOneByOneBehindOneAddress(t *testing.T) {
 	webhooks.RotateCertificate()
 	cluster.WaitRefused(deployment("web", ns, "web:x", 1), "stand-in says no")
 	review := fmt.Appendf(nil, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1","kind":{"kind":"Deployment"}}}`)
-	status, body := webhooks.Replicas[0].Ask("/reviews", review)
+	status, body := webhooks.Replicas[0].Ask("/validate", review)
 	if text := string(body); status != http.StatusOK || !strings.Contains(text, `"uid":"u-1","allowed":false`) {
 		t.Errorf("asking one replica: got %d %s", status, text)
 	}
@@ -171,4 +171,40 @@ func TestWebhookReplicasDieOneByOneBehindOneAddress(t *testing.T) {
 	policy.Swap(map[string]string{"policy.yaml": "allow"})
 	webhooks.Open()
 	change()
+}
+
+func TestBackstopReplicasJudgeByTheMountedPolicy(t *testing.T) {
+	e := harness.New(t)
+	b := harness.Build(e)
+	cluster := harness.StartCluster(e, b, harness.WebhookClientCertificate("kube-apiserver"))
+	ns := cluster.NewNamespace("backstop")
+	release, other := harness.NewSigner(cluster.Env, b, "release"), harness.NewSigner(cluster.Env, b, "other")
+	policy := harness.NewPolicy(cluster.Env, "policy", harness.BasicPolicy("release"), release)
+	webhooks := harness.StartWebhooks(cluster, b, 2, policy.Dir, "--drain", "0s", "--client-ca", cluster.CAFile())
+	webhooks.Install(asksAboutDeployments("backstop", ns))
+	response, err := webhooks.Client().Post("https://"+webhooks.Replicas[1].Address+"/validate", "application/json", strings.NewReader("{}"))
+	if err == nil {
+		response.Body.Close()
+		t.Errorf("a client without a certificate got an answer: %s", response.Status)
+	}
+
+	manifest := string(deployment("web", ns, harness.Image("web:1"), 1))
+	cluster.WaitRefused([]byte(manifest), "admission webhook", "SYNC REFUSED [ReceiptMissing]", "Deployment "+ns+"/web")
+	cluster.Apply([]byte(release.Sign(policy, manifest, ns)))
+	judged := func(labels map[string]string) float64 {
+		return webhooks.Metric("syncgate_admission_requests_total", labels)
+	}
+	if refused, all := judged(map[string]string{"code": "ReceiptMissing"}), judged(map[string]string{"kind": "Deployment"}); refused < 1 || all != refused+1 {
+		t.Errorf("reviews of Deployments: got %v, of them refused %v, want one that is not", all, refused)
+	}
+	webhooks.Replicas[0].Stop()
+	webhooks.Replicas[1].Kill()
+	webhooks.Replicas[0].Start()
+	policy.SwapPolicy(harness.BasicPolicy("other"), other)
+	changed := []byte(strings.ReplaceAll(manifest, harness.Image("web:1"), harness.Image("web:2")))
+	signed := other.Sign(policy, string(changed), ns)
+	cluster.Eventually("the swapped policy to count", func() (string, bool) {
+		r := cluster.TryApply([]byte(signed))
+		return string(r.Stderr), r.Status == 0
+	})
 }

@@ -20,6 +20,8 @@ type component struct {
 	bin   string
 	args  []string
 	ready func(*Env) // waits until it is, see WaitReady
+	// abrupt: nobody waits for it to stop when the test is over.
+	abrupt bool
 
 	proc *process // nil while it is down
 }
@@ -32,6 +34,7 @@ func (c *Component) Launch(flags ...string) {
 		c.T.Fatalf("%s runs already", c.name)
 	}
 	c.proc = c.component.run.start(c.T, c.name, c.env, c.bin, slices.Concat(c.args, flags)...)
+	c.proc.abrupt = c.abrupt
 }
 
 // WaitReady waits until the component says that it is ready.
@@ -49,7 +52,7 @@ func (c *Component) Start(flags ...string) {
 
 // Stop ends the component with SIGTERM, as a node does, and returns when it is
 // gone. It does nothing when the component is down.
-func (c *Component) Stop() { c.end((*process).stop) }
+func (c *Component) Stop() { c.end(func(p *process) { p.stop(gracePeriod) }) }
 
 // Kill ends the component with SIGKILL, as a lost node does, and returns when
 // it is gone. It does nothing when the component is down.

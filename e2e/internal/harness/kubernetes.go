@@ -84,6 +84,7 @@ type ClusterOption func(*clusterOptions)
 
 type clusterOptions struct {
 	apiServer, controllerManager []string
+	webhookUser                  string
 }
 
 // APIServerFlags gives kube-apiserver more flags. They stay when it is started
@@ -96,6 +97,12 @@ func APIServerFlags(flags ...string) ClusterOption {
 // when it is started again. "--controllers=X" adds one to those of the harness.
 func ControllerManagerFlags(flags ...string) ClusterOption {
 	return func(o *clusterOptions) { o.controllerManager = append(o.controllerManager, flags...) }
+}
+
+// WebhookClientCertificate makes the API server show webhooks a client
+// certificate of the cluster's authority (CAFile) with that common name.
+func WebhookClientCertificate(user string) ClusterOption {
+	return func(o *clusterOptions) { o.webhookUser = user }
 }
 
 // StartCluster starts a control plane that lives as long as the test.
@@ -118,6 +125,9 @@ func StartCluster(e *Env, b Binaries, options ...ClusterOption) *Cluster {
 	}
 	c.plane.admin, c.plane.client = c.httpsClient(pair), c.client
 
+	if o.webhookUser != "" {
+		o.apiServer = append(o.apiServer, "--admission-control-config-file="+c.webhookCredentials(o.webhookUser))
+	}
 	c.startAPIServer(c.startEtcd(), port, o.apiServer)
 	c.startControllerManager(o.controllerManager)
 	return c
@@ -132,6 +142,9 @@ func (c *Cluster) APIServer() *Component { return &Component{c.Env, c.plane.apiS
 
 // ControllerManager is the cluster's kube-controller-manager.
 func (c *Cluster) ControllerManager() *Component { return &Component{c.Env, c.plane.controllerManager} }
+
+// CAFile holds the certificate of the authority that signs all others (PEM).
+func (c *Cluster) CAFile() string { return c.plane.caFile }
 
 // Config is what a client-go client needs to act as the view's user.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
@@ -165,6 +178,23 @@ func (c *Cluster) httpsClient(pairs ...tls.Certificate) *http.Client {
 	return &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: pairs},
 	}}
+}
+
+// webhookCredentials writes what the API server shows to webhooks, whatever
+// their address, and returns its admission configuration.
+func (c *Cluster) webhookCredentials(user string) string {
+	c.T.Helper()
+	cert, key := c.plane.authority.issue(c.T, user, nil, nil)
+	kubeconfig := c.Write("webhook-credentials.kubeconfig", fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+users: [{name: "*", user: {client-certificate: %q, client-key: %q}}]
+`, c.Write("pki/webhook-client.crt", cert), c.Write("pki/webhook-client.key", key)))
+	return c.Write("admission.yaml", fmt.Appendf(nil, `apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: ValidatingAdmissionWebhook
+  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, kubeConfigFile: %q}
+`, kubeconfig))
 }
 
 // add starts a component of the control plane.

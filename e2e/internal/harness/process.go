@@ -20,14 +20,19 @@ import (
 // tailSize is how much of a log a failure shows.
 const tailSize = 1500
 
-// gracePeriod is how long a process has after SIGTERM.
-const gracePeriod = 5 * time.Second
+// gracePeriod is how long a process has after SIGTERM when a test stops it: what
+// a Pod has. When the test is over nobody waits as long.
+const (
+	gracePeriod = 30 * time.Second
+	endPeriod   = 5 * time.Second
+)
 
 // process is a child with its log file.
 type process struct {
 	name, log string
 	cmd       *exec.Cmd
 	done      chan struct{}
+	abrupt    bool // nobody waits for it when the test is over
 }
 
 // run is the processes that end together, and the folder of their logs. A nil
@@ -102,7 +107,10 @@ func (r *run) tails() []string {
 // stop stops all, the last first.
 func (r *run) stop() {
 	for _, p := range slices.Backward(r.processes()) {
-		p.stop()
+		if p.abrupt {
+			p.kill()
+		}
+		p.stop(endPeriod)
 	}
 }
 
@@ -125,14 +133,14 @@ func (p *process) ended() bool {
 }
 
 // stop asks with SIGTERM, then insists.
-func (p *process) stop() {
+func (p *process) stop(grace time.Duration) {
 	if p.ended() {
 		return
 	}
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only when it has just ended
 	select {
 	case <-p.done:
-	case <-time.After(gracePeriod):
+	case <-time.After(grace):
 		p.kill()
 	}
 }

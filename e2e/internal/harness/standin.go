@@ -54,6 +54,7 @@ func runStandIn(args []string) error {
 	policy := flags.String("policy", "", "")
 	cert := flags.String("tls-cert", "", "")
 	key := flags.String("tls-key", "", "")
+	flags.String("off", "", "") // nothing here switches it off
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

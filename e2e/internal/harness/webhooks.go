@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +18,8 @@ type Webhooks struct {
 	Replicas []*Replica
 	// Certificate is the Secret that all replicas mount: tls.crt and tls.key.
 	Certificate *Mount
+	// Off is the ConfigMap of off-switches that all replicas mount, empty at first.
+	Off *Mount
 
 	cluster *Cluster
 }
@@ -43,6 +46,7 @@ func startWebhooks(c *Cluster, n int, program string, env []string, policyDir st
 	c.T.Helper()
 	w := &Webhooks{cluster: c, Balancer: startBalancer(c.Env)}
 	w.Certificate = NewMount(c.Env, c.plane.unique("webhook-tls"), w.newCertificate())
+	w.Off = NewMount(c.Env, c.plane.unique("webhook-off"), nil)
 	for range n {
 		w.add(program, env, policyDir, flags)
 	}
@@ -64,14 +68,15 @@ func (w *Webhooks) Add(program, policyDir string, flags ...string) *Replica {
 func (w *Webhooks) add(program string, env []string, policyDir string, flags []string) *Replica {
 	w.T.Helper()
 	metrics := w.freeAddress()
-	r := &Replica{Address: w.freeAddress(), Metrics: "http://" + metrics, client: w.cluster.httpsClient()}
-	r.client.Timeout = Patience
+	r := &Replica{Address: w.freeAddress(), Metrics: "http://" + metrics, client: w.Client()}
 	r.Component = &Component{w.Env, &component{
 		run: w.run, name: w.cluster.plane.unique("webhook"), env: env, bin: program,
 		args: append([]string{
 			"--listen", r.Address, "--metrics-listen", metrics, "--policy", filepath.Join(policyDir, "policy.yaml"),
 			"--tls-cert", w.Certificate.File("tls.crt"), "--tls-key", w.Certificate.File("tls.key"),
+			"--off", w.Off.Dir,
 		}, flags...),
+		abrupt: true, // it would drain first
 		ready: func(e *Env) {
 			e.T.Helper()
 			e.waitHTTP(&http.Client{Timeout: 2 * time.Second}, r.Metrics+"/readyz")
@@ -91,6 +96,14 @@ func (w *Webhooks) routeAll() {
 		backends = append(backends, r.Address)
 	}
 	w.Route(backends...)
+}
+
+// Client trusts the replicas' certificates and shows the given ones, for
+// requests that are no reviews.
+func (w *Webhooks) Client(pairs ...tls.Certificate) *http.Client {
+	client := w.cluster.httpsClient(pairs...)
+	client.Timeout = Patience
+	return client
 }
 
 // Install applies ValidatingWebhookConfigurations (YAML) with our address and CA
