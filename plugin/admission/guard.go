@@ -32,7 +32,7 @@ func guardCondition(a policy.Admission) string {
 		parts = append(parts, fmt.Sprintf("request.userInfo.?groups.orValue([]).exists(g, g in %s)", list(a.Administrators.Groups)))
 	}
 	parts = append(parts,
-		fmt.Sprintf("(request.?name.orValue('') == 'kube-root-ca.crt' && %s)", userIs(controllerUser(a, "root-ca-cert-publisher"))),
+		fmt.Sprintf("(request.?name.orValue('') == 'kube-root-ca.crt' && request.resource.resource == 'configmaps' && %s)", userIs(controllerUser(a, "root-ca-cert-publisher"))),
 		fmt.Sprintf("(request.?name.orValue('') == %s && request.resource.resource == 'secrets' && %s)", quote(CertificateSecret), userIs(certificateUser(a))))
 	return "!(" + strings.Join(parts, " ||\n  ") + ")"
 }
