@@ -54,6 +54,9 @@ func Run(ctx context.Context, o Options) error {
 	p := loader.State().policy
 	o.Log.Info("loaded", "policy", p.Hash(), "keyIDs", p.KeyIDs(), "environments", p.Environments(), "warnings", p.Warnings())
 
+	if err := warmUp(loader, certs); err != nil {
+		o.Log.Warn("the first request will be slow", "error", err.Error())
+	}
 	h := &health{loader: loader, certs: certs}
 	server := &http.Server{
 		Handler: NewHandler(loader, m, o.Log), ReadHeaderTimeout: deadline, IdleTimeout: 2 * time.Minute,

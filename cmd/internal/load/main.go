@@ -29,6 +29,8 @@ func main() {
 	rate := flag.Int("rate", 500, "requests a second of the steady measurement")
 	clients := flag.Int("clients", 8, "connections of the generator")
 	soak := flag.Duration("soak", 0, "steady load for this long, with changes of policy and certificate")
+	cold := flag.Int("cold", 0, "start the webhook this often and compare its first answer with later ones")
+	offline := flag.Bool("no-network", false, "run in a network namespace that has a loopback device only, and no DNS (Linux)")
 	decodeOnly := flag.String("decode-only", "", "be the handler to compare with, at this address")
 	cert := flag.String("tls-cert", "", "")
 	key := flag.String("tls-key", "", "")
@@ -36,12 +38,20 @@ func main() {
 	if *decodeOnly != "" {
 		log.Fatal(serveDecodeOnly(*decodeOnly, *cert, *key))
 	}
-	if err := run(*program, *duration, *rounds, *rate, *clients, *soak); err != nil {
+	if *offline {
+		if done, err := withoutNetwork(); done || err != nil {
+			if err != nil {
+				log.Fatal(err)
+			}
+			return
+		}
+	}
+	if err := run(*program, *duration, *rounds, *rate, *clients, *cold, *soak); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(program string, duration time.Duration, rounds, rate, clients int, soak time.Duration) (err error) {
+func run(program string, duration time.Duration, rounds, rate, clients, cold int, soak time.Duration) (err error) {
 	dir, err := os.MkdirTemp("", "syncgate-load-")
 	if err != nil {
 		return err
@@ -59,7 +69,11 @@ func run(program string, duration time.Duration, rounds, rate, clients int, soak
 	if err != nil {
 		return err
 	}
-	hook, err := f.start(program, "--policy", f.policy, "--drain", "3s", "--off", "")
+	flags := []string{"--policy", f.policy, "--drain", "3s", "--off", ""}
+	if cold > 0 {
+		return f.cold(program, flags, cold)
+	}
+	hook, err := f.start(program, flags...)
 	if err != nil {
 		return err
 	}
