@@ -22,9 +22,12 @@ writes nothing to stdout, one line to stderr, and ends with status 10 (policy),
 
 It reads the environment that Argo CD gives to plugins (ARGOCD_APP_NAME,
 ARGOCD_APP_NAMESPACE, ARGOCD_APP_SOURCE_PATH, ARGOCD_APP_PARAMETERS) and
-SYNCGATE_POLICY, SYNCGATE_TIMEOUT, SYNCGATE_RENDER_COMMAND of the sidecar. A
-chart needs ARGOCD_APP_NAME, which is its release's name unless the parameter
-helm.releaseName gives another.`,
+SYNCGATE_POLICY, SYNCGATE_OFF, SYNCGATE_TIMEOUT, SYNCGATE_RENDER_COMMAND of the
+sidecar. A chart needs ARGOCD_APP_NAME, which is its release's name unless the
+parameter helm.releaseName gives another.
+
+While "syncgate off --app" is in force for ARGOCD_APP_NAME, what policy refuses
+passes in silence, but for protected namespaces.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			r.Dir, r.Environ, r.Now = ".", os.Environ(), time.Now().Unix()
@@ -35,6 +38,7 @@ helm.releaseName gives another.`,
 		},
 	}
 	c.Flags().StringVar(&r.Policy, "policy", "", "policy file (default $SYNCGATE_POLICY, else "+DefaultPolicy+")")
+	c.Flags().StringVar(&r.Off, "off", "", "directory where the ConfigMap syncgate-off is mounted (default $SYNCGATE_OFF, else none)")
 	c.Flags().StringVar(&r.Environment, "environment", "", "environment of the policy to check for (default: the one that policy selects)")
 	return c
 }

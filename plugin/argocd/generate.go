@@ -2,18 +2,21 @@ package argocd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/syncgate/syncgate/plugin/app"
 	"github.com/syncgate/syncgate/plugin/application"
 	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/offswitch"
 	"github.com/syncgate/syncgate/plugin/pin"
 	"github.com/syncgate/syncgate/plugin/policy"
 	"github.com/syncgate/syncgate/plugin/registry"
@@ -33,6 +36,7 @@ type Request struct {
 	Getenv      func(name string) string // what Argo CD and the sidecar's image set
 	Environ     []string                 // the same, whole
 	Policy      string                   // overrides SYNCGATE_POLICY
+	Off         string                   // directory of off-switches; overrides SYNCGATE_OFF
 	Environment string                   // asked for by an operator, not by the application
 	Now         int64                    // seconds since the epoch
 }
@@ -128,16 +132,38 @@ func generate(ctx context.Context, r Request, out *bytes.Buffer) (warning string
 		return "", err
 	}
 	v := b.Evaluate(e, r.Now)
+	off := false
 	if !v.Allowed() && !e.Warn {
-		return "", &app.Refusal{Sentence: v.Sentence()}
+		sentence := v.Sentence()
+		if off = r.off(&sentence, who.Name); !off {
+			return "", &app.Refusal{Sentence: sentence}
+		}
 	}
 	if err := b.Encode(out); err != nil {
 		return "", app.Refuse(gate.RenderFailed, "encoding manifests: %v", err)
 	}
-	if !v.Allowed() {
+	if !v.Allowed() && !off { // Argo CD shows nobody what a plugin that succeeds says
 		return v.Sentence().String(), nil
 	}
 	return "", nil
+}
+
+// off reports whether an administrator lets this application's refusal pass for
+// a while. What could not be rendered or judged stays refused, and so does what
+// goes to a namespace that policy protects: that is about others. Switches that
+// cannot be read let nothing pass, and the refusal says so.
+func (r Request) off(s *gate.Sentence, name string) bool {
+	dir := cmp.Or(r.Off, r.Getenv("SYNCGATE_OFF"))
+	if dir == "" || s.Class() != gate.Refused || slices.ContainsFunc(s.Items, func(i gate.Item) bool { return i.Reason == gate.ProtectedTarget }) {
+		return false
+	}
+	set, err := offswitch.Load(dir, time.Unix(r.Now, 0))
+	if err != nil {
+		s.Items = append(s.Items, gate.Item{Reason: s.Reason(), Text: fmt.Sprintf("no off-switch counts: %v", err)})
+		return false
+	}
+	_, off := set.App(name, r.Now)
+	return off
 }
 
 // application is what policy may match on.

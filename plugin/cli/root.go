@@ -34,7 +34,8 @@ pass freely.`,
 		Version:       version,
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c.CommandPath(), err} })
-	root.AddCommand(newCheck(), newRender(), newFields(), newDiff(), newPin(), newSign(), newKeys(), newRevoke(), newExplain(), newManifests(), newVersion(version))
+	root.AddCommand(newCheck(), newRender(), newFields(), newDiff(), newPin(), newSign(), newKeys(), newRevoke(), newExplain(), newManifests(),
+		newDoctor(), newFixedpoint(), newOff(), newOn(), newVersion(version))
 	root.AddCommand(more...)
 	return root
 }
@@ -76,6 +77,10 @@ func Execute(root *cobra.Command, stderr io.Writer) int {
 		return refusal.Sentence.Class().ExitStatus()
 	}
 	fmt.Fprintf(stderr, "syncgate: %s\n", gate.ASCII(oneLine(err.Error())))
+	var g *gap
+	if errors.As(err, &g) {
+		return gate.Refused.ExitStatus()
+	}
 	var bad *usageError
 	// Cobra's own complaints about commands and arguments have no type.
 	if errors.As(err, &bad) || isCobraUsage(err) {

@@ -19,7 +19,8 @@ The result goes to stdout, everything else to stderr; a refusal leaves stdout em
 ` + "`syncgate completion bash|fish|powershell|zsh`" + ` prints a completion script.
 
 DIR is the directory of one application, by default the current one; ` + "`-`" + ` reads a stream of manifests from stdin, which
-then has no lock: receipts are those on the objects. Only ` + "`pin`" + `, and policies with ` + "`images.pins: Registry`" + `, use the network.
+then has no lock: receipts are those on the objects. Only ` + "`pin`" + `, policies with ` + "`images.pins: Registry`" + `, and what asks a
+cluster (` + "`doctor`" + `, ` + "`fixedpoint`" + `, ` + "`off`" + `, ` + "`on`" + `) use the network.
 `
 
 // commandLine describes every command, in the order of its help.

@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/syncgate/syncgate/plugin/admission"
+	"github.com/syncgate/syncgate/plugin/app"
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/live"
+	"github.com/syncgate/syncgate/plugin/live/doctor"
+	"github.com/syncgate/syncgate/plugin/policy"
+)
+
+// pollInterval is how often --wait looks again.
+const pollInterval = 2 * time.Second
+
+// gap is a gate that does not hold. It is no refusal of a sync, but ends with
+// the status of one.
+type gap struct{ text string }
+
+func (g *gap) Error() string { return g.text }
+
+// doctorOptions are the flags of "syncgate doctor".
+type doctorOptions struct {
+	doctor.Options
+	cluster        clusterFlags
+	webhook, wait  bool
+	timeout        time.Duration
+	policy, output string
+}
+
+func newDoctor() *cobra.Command {
+	var o doctorOptions
+	c := &cobra.Command{
+		Use:   "doctor --webhook",
+		Short: "Look at a live cluster: is the gate really in the path?",
+		Long: `Doctor looks at a live cluster. With --webhook it passes only if the effective
+configuration is that of the policy file at hand: the generated
+ValidatingWebhookConfiguration as it would be printed now, no second one, and a
+webhook that the API server asks, of which every replica has loaded this policy
+and the keys of --kid. It creates objects that need a receipt as server-side dry
+runs, of which nothing is stored; the webhook's refusals say who answered.
+
+It needs the right to list webhook configurations, to read the webhook's
+Deployment, and to create Roles in one gated namespace. With --wait it looks
+again until all is well or the timeout is over. It ends with status 10 if the
+gate is not in the path, and 30 if the cluster cannot be asked.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c) },
+	}
+	f := c.Flags()
+	f.BoolVar(&o.webhook, "webhook", false, "look at the admission webhook")
+	f.StringVar(&o.policy, "policy", os.Getenv("SYNCGATE_POLICY"), "the operator's policy file (default $SYNCGATE_POLICY)")
+	f.StringVar(&o.Environment, "environment", "", "environment of the policy that the webhook judges for (default: the one that policy selects)")
+	f.BoolVar(&o.wait, "wait", false, "look again every 2 s until all is well")
+	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "when to give up")
+	f.StringArrayVar(&o.KeyIDs, "kid", nil, "key ID that every replica must have loaded (repeatable)")
+	f.IntVar(&o.Replicas, "replicas", 0, "how many replicas must answer (default: as the Deployment says)")
+	f.StringVar(&o.Namespace, "namespace", "", "gated namespace to probe in (default: a gated one)")
+	f.StringVarP(&o.output, "output", "o", "text", "text or json")
+	o.cluster.flags(c)
+	return c
+}
+
+func (o *doctorOptions) run(c *cobra.Command) error {
+	if err := o.check(c); err != nil {
+		return err
+	}
+	p, err := app.LoadPolicy(o.policy)
+	if err != nil {
+		return err
+	}
+	if err := o.expect(c, p); err != nil {
+		return err
+	}
+	l, err := o.cluster.connect()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), o.timeout)
+	defer cancel()
+	report, err := o.look(ctx, l, c.ErrOrStderr())
+	if errors.Is(err, doctor.ErrNotGated) {
+		return &app.Refusal{Sentence: gate.Sentence{Items: []gate.Item{{Reason: gate.PolicyInvalid, Text: err.Error(), Fix: "name another namespace with --namespace"}}}}
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	return o.print(c, report)
+}
+
+func (o *doctorOptions) check(c *cobra.Command) error {
+	if err := checkOutput(c, o.output, "text", "json"); err != nil {
+		return err
+	}
+	switch {
+	case !o.webhook:
+		return usage(c, "say what to look at: --webhook")
+	case o.policy == "":
+		return usage(c, "no policy: give --policy FILE or set SYNCGATE_POLICY")
+	case o.Replicas < 0:
+		return usage(c, "--replicas %d: want 1 or more", o.Replicas)
+	case o.timeout <= 0:
+		return usage(c, "--timeout %s: want more than none", o.timeout)
+	}
+	return nil
+}
+
+// expect fills in what follows from the policy.
+func (o *doctorOptions) expect(c *cobra.Command, p *policy.Policy) error {
+	a := p.Admission()
+	switch {
+	case o.Environment != "" && !slices.Contains(p.Environments(), o.Environment):
+		return usage(c, "--environment %.80q is not one of the policy's: %s", o.Environment, strings.Join(p.Environments(), ", "))
+	case o.Namespace != "" && !a.Gated(o.Namespace):
+		return usage(c, "--namespace %.80q is not gated by this policy: the webhook is not asked there", o.Namespace)
+	}
+	for _, kid := range o.KeyIDs {
+		if !slices.Contains(p.KeyIDs(), kid) {
+			return usage(c, "--kid %.80q is not in the key sets of this policy", kid)
+		}
+	}
+	config, err := admission.NewConfiguration(p, admission.Place{})
+	if err != nil {
+		return app.Refuse(gate.PolicyInvalid, "%v", err)
+	}
+	data, err := json.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("generating the configuration: %w", err)
+	}
+	o.Policy = p
+	return json.Unmarshal(data, &o.Want)
+}
+
+// look makes the checks, with --wait until they pass or ctx ends; then it
+// returns what it saw last. What is missing is said when it changes.
+func (o *doctorOptions) look(ctx context.Context, l *live.Cluster, progress io.Writer) (doctor.Report, error) {
+	report, err := doctor.Look(ctx, l, o.Options)
+	said := ""
+	for o.wait && (err != nil || !report.Converged()) && !errors.Is(err, doctor.ErrNotGated) {
+		if text := missing(report, err); text != said {
+			said = text
+			fmt.Fprintln(progress, "waiting: "+gate.ASCII(text))
+		}
+		select {
+		case <-ctx.Done():
+			return report, err
+		case <-time.After(pollInterval):
+		}
+		next, fault := doctor.Look(ctx, l, o.Options)
+		if ctx.Err() != nil {
+			return report, err // cut off in the middle: not what is there
+		}
+		report, err = next, fault
+	}
+	return report, err
+}
+
+// missing says in one line what is not well.
+func missing(r doctor.Report, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	var parts []string
+	for _, check := range r.Checks {
+		if !check.OK {
+			parts = append(parts, check.Name+": "+strings.Join(check.Details, "; "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// print writes the report: as text to stdout if all is well, else to stderr.
+func (o *doctorOptions) print(c *cobra.Command, r doctor.Report) error {
+	if o.output == "json" {
+		enc := json.NewEncoder(c.OutOrStdout())
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(struct {
+			Converged bool `json:"converged"`
+			doctor.Report
+		}{r.Converged(), r}); err != nil {
+			return fmt.Errorf("writing report: %w", err)
+		}
+	} else {
+		doctorText(c, r)
+	}
+	if r.Converged() {
+		return nil
+	}
+	first := r.First()
+	return &gap{fmt.Sprintf("the gate does not hold (%s): %s; Fix: %s", first.Name, strings.Join(first.Details, "; "), first.Fix)}
+}
+
+func doctorText(c *cobra.Command, r doctor.Report) {
+	out := c.OutOrStdout()
+	if !r.Converged() {
+		out = c.ErrOrStderr()
+	}
+	for _, check := range r.Checks {
+		word := "ok  "
+		if !check.OK {
+			word = "FAIL"
+		}
+		for i, d := range check.Details {
+			if i > 0 {
+				word = "    "
+			}
+			fmt.Fprintf(out, "%s  %-13s  %s\n", word, check.Name, gate.ASCII(d))
+		}
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintln(c.ErrOrStderr(), "warning: "+gate.ASCII(w))
+	}
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/live"
+	"github.com/syncgate/syncgate/plugin/offswitch"
+)
+
+// switchFlags say for what the gate is switched off, and where that is kept.
+type switchFlags struct {
+	clusterFlags
+	namespace, app, gate string
+}
+
+func (o *switchFlags) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.namespace, "namespace", "", "namespace in which the webhook lets what it refuses pass")
+	f.StringVar(&o.app, "app", "", "Argo CD application that the plugin lets pass")
+	f.StringVar(&o.gate, "gate-namespace", "syncgate-system", "namespace of the gate's own objects")
+	o.clusterFlags.flags(c)
+}
+
+// target is the switch that the flags mean, without until and reason. An
+// application outside Argo CD's own namespace is NAMESPACE/NAME to people and
+// NAMESPACE_NAME to a plugin.
+func (o *switchFlags) target(c *cobra.Command) (offswitch.Switch, error) {
+	if (o.namespace == "") == (o.app == "") {
+		return offswitch.Switch{}, usage(c, "give either --namespace or --app")
+	}
+	return offswitch.Switch{Namespace: o.namespace, App: strings.ReplaceAll(o.app, "/", "_")}, nil
+}
+
+func newOff() *cobra.Command {
+	var o switchFlags
+	var length time.Duration
+	var reason string
+	var list bool
+	c := &cobra.Command{
+		Use:   "off",
+		Short: "Let what is refused for one namespace or application pass for a while",
+		Long: `Off switches the gate off for one namespace (the webhook) or one Argo CD
+application (the plugin), for at most 24 hours; then it is on again by itself.
+The switch is a key of the ConfigMap syncgate-off in the gate's namespace, which
+only those may write whom policy names under administrators. It takes effect as
+soon as the kubelet has brought the ConfigMap, within a minute or two. What
+passes by it is still judged, and is in the log and the audit annotations.
+
+The plugin lets only a SYNC REFUSED pass: what cannot be rendered or judged, and
+a namespace that policy protects, stay refused. A render that Argo CD has cached
+meanwhile stays good until its cache ends: refresh hard afterwards.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if list {
+				return listSwitches(c, o)
+			}
+			s, err := o.target(c)
+			if err != nil {
+				return err
+			}
+			switch {
+			case length < time.Minute || length > offswitch.Longest:
+				return usage(c, "--for %s: want 1m to %s", length, offswitch.Longest)
+			case reason == "":
+				return usage(c, "give a --reason")
+			}
+			at := time.Now()
+			s.Until, s.Reason, s.By = at.Add(length).UTC().Truncate(time.Second).Format(time.RFC3339), reason, "nobody yet"
+			if err := s.Check(at); err != nil {
+				return usage(c, "%v", err)
+			}
+			l, err := o.connect()
+			if err != nil {
+				return err
+			}
+			if s.By, err = l.WhoAmI(c.Context()); err != nil {
+				return unavailable(err)
+			}
+			if err := l.SetSwitch(c.Context(), o.gate, s, at); err != nil {
+				return switchError(err, o.gate)
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "off for %s until %s, by %s; end it with: syncgate on %s\n",
+				described(s), s.Until, gate.ASCII(s.By), o.flagsFor())
+			return err
+		},
+	}
+	o.flags(c)
+	c.Flags().DurationVar(&length, "for", 0, "how long, at most 24h, such as 4h")
+	c.Flags().StringVar(&reason, "reason", "", "why, one line that everybody may read")
+	c.Flags().BoolVar(&list, "list", false, "list the switches instead")
+	return c
+}
+
+func newOn() *cobra.Command {
+	var o switchFlags
+	c := &cobra.Command{
+		Use:   "on",
+		Short: "End an off-switch before its time",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := o.target(c)
+			if err != nil {
+				return err
+			}
+			l, err := o.connect()
+			if err != nil {
+				return err
+			}
+			err = l.RemoveSwitch(c.Context(), o.gate, s)
+			if errors.Is(err, live.ErrNoSwitch) {
+				_, err = fmt.Fprintf(c.OutOrStdout(), "the gate is on for %s: there was no switch\n", described(s))
+				return err
+			}
+			if err != nil {
+				return switchError(err, o.gate)
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "the gate is on again for %s as soon as the kubelet has brought the ConfigMap\n", described(s))
+			return err
+		},
+	}
+	o.flags(c)
+	return c
+}
+
+// flagsFor repeats the flags that name the switch.
+func (o *switchFlags) flagsFor() string {
+	text := "--namespace " + o.namespace
+	if o.app != "" {
+		text = "--app " + o.app
+	}
+	if o.gate != "syncgate-system" {
+		text += " --gate-namespace " + o.gate
+	}
+	return text
+}
+
+func described(s offswitch.Switch) string {
+	if s.App != "" {
+		return "application " + s.App
+	}
+	return "namespace " + s.Namespace
+}
+
+// switchError says who may write switches, if it was not this user.
+func switchError(err error, namespace string) error {
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("writing ConfigMap %s/%s: %w; only those that policy names under administrators may, and RBAC must let them", namespace, offswitch.ConfigMap, err)
+	}
+	if !live.Answered(err) {
+		return unavailable(err)
+	}
+	return fmt.Errorf("writing ConfigMap %s/%s: %w", namespace, offswitch.ConfigMap, err)
+}
+
+func listSwitches(c *cobra.Command, o switchFlags) error {
+	if o.namespace != "" || o.app != "" {
+		return usage(c, "--list lists all: leave out --namespace and --app")
+	}
+	l, err := o.connect()
+	if err != nil {
+		return err
+	}
+	at := time.Now()
+	kept, err := l.Switches(c.Context(), o.gate, at)
+	if err != nil {
+		return unavailable(fmt.Errorf("reading ConfigMap %s/%s: %w", o.gate, offswitch.ConfigMap, err))
+	}
+	for _, k := range kept {
+		until, err := time.Parse(time.RFC3339, k.Until)
+		word := "off    "
+		switch {
+		case k.Problem != "":
+			fmt.Fprintf(c.OutOrStdout(), "invalid  %s: %s; as long as it is there no new switch counts\n", gate.ASCII(k.Key), gate.ASCII(k.Problem))
+			continue
+		case err != nil || !at.Before(until):
+			word = "ended  "
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s  %s until %s, by %s: %s\n", word, described(k.Switch), k.Until, gate.ASCII(k.By), gate.ASCII(k.Reason))
+	}
+	if len(kept) == 0 {
+		_, err = fmt.Fprintln(c.OutOrStdout(), "no switches: the gate is on everywhere")
+	}
+	return err
+}
