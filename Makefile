@@ -11,10 +11,10 @@ OUT ?= bin/corpus.tsv
 EXPECT ?= $(patsubst %/,%,$(dir $(patsubst %/,%,$(CORPUS))))/RENDER.tsv
 IMAGE ?= ghcr.io/syncgate/syncgate:dev
 
-.PHONY: help demo test e2e lint bench fuzz build corpus image tidy
+.PHONY: help demo test e2e lint bench fuzz build corpus invariance invariance-record image tidy
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: ## show an allowed and a refused change, without a cluster
 	go run ./cmd/internal/demo
@@ -48,6 +48,19 @@ corpus: ## run the whole gate over a folder of manifests, overlays and charts (C
 	mkdir -p "$$(dirname '$(OUT)')"
 	go run ./cmd/internal/corpus --corpus '$(CORPUS)' --out '$(OUT)' \
 		$(if $(wildcard $(EXPECT)),--expect '$(EXPECT)' --explained cmd/internal/corpus/explained.tsv)
+
+invariance: OUT = bin/invariance.tsv
+invariance: ## ask a real API server whether the digests of a folder's manifests stay once stored (CORPUS=DIR OUT=FILE.tsv)
+	@test -d '$(CORPUS)' || { echo "no folder $(CORPUS): give CORPUS=DIR" >&2; exit 1; }
+	mkdir -p "$$(dirname '$(OUT)')"
+	e2e/build.sh
+	export GOWORK=off SYNCGATE_INVARIANCE_CORPUS='$(abspath $(CORPUS))' SYNCGATE_INVARIANCE_OUT='$(abspath $(OUT))'
+	(cd e2e && go test -tags e2e -count=1 -timeout 60m -v -run '^TestDigestsStayOnceStored$$' .)
+
+invariance-record: ## record again what the API server stores of plugin/projection/testdata/invariance/inputs
+	e2e/build.sh
+	export GOWORK=off SYNCGATE_INVARIANCE_RECORD='$(abspath plugin/projection/testdata/invariance/pairs)'
+	(cd e2e && go test -tags e2e -count=1 -v -run '^TestTheRecordedSelectionIsWhatTheAPIServerDoes$$' .)
 
 image: ## build the container image IMAGE
 	docker build --tag '$(IMAGE)' .

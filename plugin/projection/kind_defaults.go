@@ -4,9 +4,9 @@ import "encoding/json"
 
 // filledIn are the values that the API server fills in where no API type of
 // schema_gen.go says so: what the schemas of custom resources give as defaults
-// (Flux 2.7, Operator Lifecycle Manager 0.30, Open Cluster Management 1.0), and
-// those of the API server's own extension kinds. By group/Kind, then path; []
-// stands for the items of a list.
+// (Flux source-controller 1.9 and helm-controller 1.6, Operator Lifecycle
+// Manager 0.30, Open Cluster Management 1.0), and those of the API server's own
+// extension kinds. By group/Kind, then path; [] stands for the items of a list.
 var filledIn = map[string]map[string]any{
 	"apiregistration.k8s.io/APIService": {
 		"spec.service.port":          json.Number("443"),
