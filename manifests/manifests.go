@@ -8,3 +8,21 @@ import "embed"
 //
 //go:embed argocd
 var ArgoCD embed.FS
+
+// Webhook is the kustomize base of the admission webhook, with a component for
+// each way to come by certificates.
+//
+//go:embed webhook
+var Webhook embed.FS
+
+// Policies are the ValidatingAdmissionPolicies beside it. Those below static are
+// of use only where an API server loads them from its own disk.
+//
+//go:embed policies
+var Policies embed.FS
+
+// Namespace is where all of it is installed, as the files say.
+const Namespace = "syncgate-system"
+
+// Service is the name of the webhook's Service there.
+const Service = "syncgate-webhook"

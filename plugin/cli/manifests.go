@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,47 +18,87 @@ import (
 )
 
 func newManifests() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "manifests",
+		Short: "Print what to install",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && args[0] == "flux" {
+				return fmt.Errorf("manifests %s: not in this release", args[0])
+			}
+			return usage(c, "give one of: argocd, webhook, policies")
+		},
+	}
+	c.AddCommand(newManifestsArgoCD(), newManifestsWebhook(), newManifestsPolicies())
+	return c
+}
+
+func newManifestsArgoCD() *cobra.Command {
 	var out string
 	c := &cobra.Command{
-		Use:   "manifests argocd",
-		Short: "Print what to install",
-		Long: `Manifests prints the files that install syncgate: for argocd a kustomize component
-that adds the sidecar to a stock argocd-repo-server. With --out it writes them
-to a directory, which must not exist. What installs the webhook and the Flux
-gate comes with them; they are not in this release.`,
-		Args:      cobra.ExactArgs(1),
-		ValidArgs: []string{"argocd"},
-		RunE: func(c *cobra.Command, args []string) error {
-			switch args[0] {
-			case "argocd":
-			case "webhook", "flux":
-				return fmt.Errorf("manifests %s: not in this release", args[0])
-			default:
-				return usage(c, "unknown manifests %q: want argocd", args[0])
-			}
-			if out != "" {
-				return writeManifests(out, manifests.ArgoCD, args[0])
-			}
-			return fs.WalkDir(manifests.ArgoCD, args[0], func(path string, d fs.DirEntry, err error) error {
-				if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
-					return err
-				}
-				data, err := fs.ReadFile(manifests.ArgoCD, path)
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(c.OutOrStdout(), "---\n# %s\n%s", path, data)
+		Use:   "argocd",
+		Short: "Print the kustomize component that adds the gate to Argo CD",
+		Long: `Argocd prints a kustomize component that adds the gate as a sidecar to a stock
+argocd-repo-server. With --out it is written to a directory, which must not
+exist.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			files, err := embedded(manifests.ArgoCD, "argocd")
+			if err != nil {
 				return err
-			})
+			}
+			return files.put(c.OutOrStdout(), out)
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "directory to write the files to")
 	return c
 }
 
-// writeManifests makes the directory last, by renaming: it is there whole, or
-// not at all.
-func writeManifests(out string, files fs.FS, from string) error {
+// manifestFile is one file to install. Its path has slashes; the first part is
+// the folder in the repository, which a directory to write to stands for.
+type manifestFile struct {
+	path string
+	data []byte
+}
+
+type manifestFiles []manifestFile
+
+// embedded returns the files of an embedded folder.
+func embedded(from fs.FS, dir string) (manifestFiles, error) {
+	var out manifestFiles
+	err := fs.WalkDir(from, dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(from, path)
+		out = append(out, manifestFile{path, data})
+		return err
+	})
+	return out, err
+}
+
+// put writes the files to a directory, or if there is none prints the YAML
+// among them as one stream.
+func (f manifestFiles) put(w io.Writer, out string) error {
+	if out != "" {
+		return f.write(out)
+	}
+	var b bytes.Buffer
+	for _, file := range f {
+		switch {
+		case len(f) == 1:
+			b.Write(file.data)
+		case path.Ext(file.path) == ".yaml":
+			fmt.Fprintf(&b, "---\n# %s\n%s", file.path, file.data)
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// write makes the directory last, by renaming: it is there whole, or not at
+// all.
+func (f manifestFiles) write(out string) error {
 	if _, err := os.Lstat(out); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s exists: nothing is overwritten", out)
 	}
@@ -63,21 +107,22 @@ func writeManifests(out string, files fs.FS, from string) error {
 		return fmt.Errorf("writing manifests: %w", err)
 	}
 	defer os.RemoveAll(tmp)
-	err = fs.WalkDir(files, from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+	for _, file := range f {
+		if err := writeBelow(tmp, file); err != nil {
+			return fmt.Errorf("writing manifests: %w", err)
 		}
-		data, err := fs.ReadFile(files, path)
-		if err != nil {
-			return err
-		}
-		return app.WriteFile(filepath.Join(tmp, filepath.Base(path)), data)
-	})
-	if err == nil {
-		err = errors.Join(os.Chmod(tmp, 0o755), os.Rename(tmp, out))
 	}
-	if err != nil {
+	if err := errors.Join(os.Chmod(tmp, 0o755), os.Rename(tmp, out)); err != nil {
 		return fmt.Errorf("writing manifests: %w", err)
 	}
 	return nil
+}
+
+func writeBelow(dir string, file manifestFile) error {
+	_, rest, _ := strings.Cut(file.path, "/")
+	to := filepath.Join(dir, filepath.FromSlash(rest))
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return app.WriteFile(to, file.data)
 }

@@ -1,7 +1,7 @@
 // Package live looks at one cluster and asks its API server what it would
 // store: through client-go's dynamic client, with the rights of whoever runs
-// it. It writes nothing but the off-switch; everything else is a read or a
-// server-side dry run.
+// it. It writes nothing but the off-switch and, for package certificate, the
+// webhook's certificate; everything else is a read or a server-side dry run.
 package live
 
 import (

@@ -9,9 +9,9 @@ import (
 	"github.com/syncgate/syncgate/plugin/gate"
 )
 
-// reserved are codes that nothing in this release reports: they belong to the
-// admission webhook and to reading a live cluster. A test keeps the list.
-var reserved = []gate.Reason{gate.FieldDefaulted, gate.FieldDropped, gate.ClusterUnavailable}
+// reserved are codes that nothing in this release reports: none. A test keeps
+// the list.
+var reserved []gate.Reason
 
 var explained = regexp.MustCompile(`^(\w+) \(([A-Z ]+), exit (\d+)\)\n(.+)\nFix: (.+)\n$`)
 

@@ -1,6 +1,9 @@
 // Command docgen writes the parts of docs/ that follow from the code: docs/cli.md
 // from the command tree, and the table of codes in docs/spec/refusal.md from the
-// reasons and from what "syncgate explain CODE" says about each.
+// reasons and from what "syncgate explain CODE" says about each. Beside docs/ it
+// writes manifests/webhook/configuration.yaml, what the webhook is asked under a
+// policy that says nothing about admission, and in docs/webhook.md the table of
+// its entries.
 package main
 
 import (
@@ -52,9 +55,19 @@ func generate(docs string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	configuration, err := webhookConfiguration()
+	if err != nil {
+		return nil, fmt.Errorf("generating the webhook's configuration: %w", err)
+	}
+	webhook, err := webhookDoc(docs, configuration)
+	if err != nil {
+		return nil, err
+	}
 	return map[string][]byte{
-		filepath.Join(docs, "cli.md"): commandLine(root()),
-		path:                          refusal,
+		filepath.Join(docs, "cli.md"):     commandLine(root()),
+		path:                              refusal,
+		filepath.Join(docs, "webhook.md"): webhook,
+		filepath.Join(docs, "..", "manifests", "webhook", "configuration.yaml"): configuration,
 	}, nil
 }
 

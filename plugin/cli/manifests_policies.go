@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/syncgate/syncgate/manifests"
+	"github.com/syncgate/syncgate/plugin/admission"
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/policy"
+)
+
+func newManifestsPolicies() *cobra.Command {
+	var file, out string
+	var onStart bool
+	c := &cobra.Command{
+		Use:   "policies",
+		Short: "Print the ValidatingAdmissionPolicies that hold while the webhook is dead",
+		Long: `Policies prints ValidatingAdmissionPolicies that the API server evaluates by itself:
+images by digest in gated namespaces, and the gate's own namespace, objects and
+accounts for its administrators alone. Namespaces, administrators and references
+that need no digest are those of the policy.
+
+--static prints the form that an API server of 1.37 or later loads from its own
+disk, with one more policy that guards the webhook's configuration and these
+policies themselves. With --out the files are written to a directory, which must
+not exist.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, err := admissionPolicy(file)
+			if err != nil {
+				return err
+			}
+			files, err := policies(p, onStart)
+			if err != nil {
+				return err
+			}
+			if out != "" && !onStart {
+				data, err := manifests.Policies.ReadFile("policies/kustomization.yaml")
+				if err != nil {
+					return err
+				}
+				files = append(files, manifestFile{"policies/kustomization.yaml", data})
+			}
+			return files.put(c.OutOrStdout(), out)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&file, "policy", os.Getenv("SYNCGATE_POLICY"), "the operator's policy file (default $SYNCGATE_POLICY)")
+	f.BoolVar(&onStart, "static", false, "print the form that an API server loads at start")
+	f.StringVar(&out, "out", "", "directory to write the files to")
+	return c
+}
+
+// What a policy decides, as the files say it when none has.
+const (
+	defaultUsers  = "request.userInfo.username in ['system:apiserver']"
+	defaultGroups = "in ['syncgate:administrators', 'system:masters'])"
+	defaultScope  = "operator: NotIn\n        values: [kube-system, " + manifests.Namespace + "]"
+	noUnpinned    = "- name: allowed\n    expression: |-\n      []"
+	noShared      = "- name: shared\n    expression: |-\n      ''"
+)
+
+// builtin are controllers where each has its own account.
+var builtin = regexp.MustCompile(`system:serviceaccount:kube-system:[a-z-]+[a-z]`)
+
+// policies are the files with what policy says filled in.
+func policies(p *policy.Policy, onStart bool) (manifestFiles, error) {
+	names := []string{"digests.yaml", "own-namespace.yaml", "namespace.yaml", "accounts.yaml"}
+	if onStart {
+		names = append(names, "static/admission.yaml")
+	}
+	a := p.Admission()
+	effective, err := p.ForEnvironment(policy.App{}, p.Environments()[0])
+	if err != nil {
+		return nil, err
+	}
+	var out manifestFiles
+	for _, name := range names {
+		data, err := manifests.Policies.ReadFile(path.Join("policies", name))
+		if err != nil {
+			return nil, err
+		}
+		text := strings.NewReplacer(
+			defaultUsers, "request.userInfo.username in "+celList(append([]string{admission.APIServer}, a.Administrators.Users...)),
+			defaultGroups, "in "+celList(a.Administrators.Groups)+")",
+			defaultScope, scopeOf(a),
+			noUnpinned, strings.Replace(noUnpinned, "[]", celList(patterns(effective.Rules.AllowUnpinned)), 1),
+			noShared, strings.Replace(noShared, "''", celQuote(a.SharedControllerIdentity), 1),
+		).Replace(string(data))
+		if a.SharedControllerIdentity != "" {
+			text = builtin.ReplaceAllLiteralString(text, strings.Trim(celQuote(a.SharedControllerIdentity), "'"))
+		}
+		f := manifestFile{path.Join("policies", path.Base(name)), []byte(text)}
+		if onStart {
+			f = staticNames(f)
+		}
+		out = append(out, f)
+	}
+	return inNamespace(out, a.Namespace), nil
+}
+
+func scopeOf(a policy.Admission) string {
+	operator, values := "NotIn", a.Exclude
+	if a.Include != nil {
+		operator, values = "In", a.Include
+	}
+	values = slices.Sorted(slices.Values(values))
+	return fmt.Sprintf("operator: %s\n        values: [%s]", operator, strings.Join(values, ", "))
+}
+
+// patterns are regular expressions (RE2) that match what globs do: '*' never
+// crosses a '/'.
+func patterns(globs []gate.Glob) []string {
+	out := make([]string, len(globs))
+	for i, g := range globs {
+		parts := strings.Split(string(g), "*")
+		for j := range parts {
+			parts[j] = regexp.QuoteMeta(parts[j])
+		}
+		out[i] = "^" + strings.Join(parts, "[^/]*") + "$"
+	}
+	return out
+}
+
+func celList(values []string) string {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = celQuote(v)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// celQuote writes a CEL string literal.
+func celQuote(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\r", `\r`).Replace(s) + "'"
+}
