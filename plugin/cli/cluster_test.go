@@ -215,6 +215,12 @@ func TestOffAndOnWriteOneSwitch(t *testing.T) {
 	if status, _, stderr = run("off", "--app", "web", "--for", "1h", "--reason", "drill"); status != 0 {
 		t.Errorf("off for an application: got %d, %q", status, stderr)
 	}
+	if status, stdout, stderr = run("off", "--app", "team/web", "--for", "1h", "--reason", "drill"); status != 0 || switches()["app.team_web"] == nil {
+		t.Errorf("off for an application of another namespace: got %d, %q, %q", status, stdout, stderr)
+	}
+	if status, _, stderr = run("on", "--app", "team/web"); status != 0 || switches()["app.team_web"] != nil {
+		t.Errorf("on again: got %d, %q", status, stderr)
+	}
 	text, _ := switches()["namespace.shop"].(string)
 	got, err := offswitch.Decode([]byte(text))
 	if err != nil || got.By != "alice" || got.Reason != "incident 7" || got.Namespace != "shop" || len(switches()) != 2 {

@@ -198,7 +198,11 @@ func (o *doctorOptions) print(c *cobra.Command, r doctor.Report) error {
 		return nil
 	}
 	first := r.First()
-	return &gap{fmt.Sprintf("the gate does not hold (%s): %s; Fix: %s", first.Name, strings.Join(first.Details, "; "), first.Fix)}
+	details := first.Details
+	if len(details) > 3 {
+		details = append(slices.Clone(details[:3]), fmt.Sprintf("and %d more", len(details)-3))
+	}
+	return &gap{fmt.Sprintf("the gate does not hold (%s): %s; Fix: %s", first.Name, strings.Join(details, "; "), first.Fix)}
 }
 
 func doctorText(c *cobra.Command, r doctor.Report) {

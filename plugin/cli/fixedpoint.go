@@ -50,7 +50,7 @@ list mutating webhooks and to impersonate the built-in controllers.`,
 			if err != nil {
 				return err
 			}
-			b, err := t.unstamped(c, e)
+			b, err := t.toTry(c, e)
 			if err != nil {
 				return err
 			}
@@ -71,8 +71,8 @@ list mutating webhooks and to impersonate the built-in controllers.`,
 	return c
 }
 
-// unstamped renders and pins; what has no pin is tried as it is.
-func (t *target) unstamped(c *cobra.Command, e policy.Effective) (*app.Build, error) {
+// toTry renders, pins and stamps; what has no pin is tried as it is.
+func (t *target) toTry(c *cobra.Command, e policy.Effective) (*app.Build, error) {
 	s, err := t.settings(c, e)
 	if err != nil {
 		return nil, err

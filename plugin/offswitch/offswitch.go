@@ -40,7 +40,8 @@ type Switch struct {
 }
 
 var (
-	target  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+	// An application outside Argo CD's own namespace is NAMESPACE_NAME to a plugin.
+	target  = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,251}[a-z0-9])?$`)
 	oneLine = regexp.MustCompile(`^[ -~]{1,200}$`)
 )
 

@@ -164,13 +164,17 @@ func (r *Report) alone(name string, current map[string]any, configs []map[string
 		if other == name {
 			continue
 		}
+		n, example := 0, ""
 		for _, entry := range list(config, "webhooks") {
 			e, _ := entry.(map[string]any)
 			client, _ := e["clientConfig"].(map[string]any)
 			at := host(client)
 			if (ours[at] && at != "") || strings.HasSuffix(text(e, "name"), ".syncgate.io") {
-				details = append(details, fmt.Sprintf("configuration %s asks too: entry %s at %s, failurePolicy %s", other, text(e, "name"), clip(at), text(e, "failurePolicy")))
+				n, example = n+1, fmt.Sprintf("%s at %s, failurePolicy %s", text(e, "name"), clip(at), text(e, "failurePolicy"))
 			}
+		}
+		if n > 0 {
+			details = append(details, fmt.Sprintf("configuration %s asks too: entries %d, such as %s", other, n, example))
 		}
 	}
 	if len(details) == 0 {

@@ -244,10 +244,10 @@ func TestAGateThatDoesNotHoldIsNamed(t *testing.T) {
 		}, map[string]string{"configuration": "got another, want the generated expression"}},
 		{"a second configuration at the same Service", func(s *stage) {
 			s.Put(admissionAPI+"validatingwebhookconfigurations", `{"metadata":{"name":"old"},"webhooks":[{"name":"gate.example.test","failurePolicy":"Ignore","clientConfig":{"service":{"namespace":"syncgate-system","name":"syncgate-webhook","path":"/old"}}}]}`)
-		}, map[string]string{"alone": "configuration old asks too: entry gate.example.test at service syncgate-system/syncgate-webhook, failurePolicy Ignore"}},
+		}, map[string]string{"alone": "configuration old asks too: entries 1, such as gate.example.test at service syncgate-system/syncgate-webhook, failurePolicy Ignore"}},
 		{"a second configuration of ours elsewhere", func(s *stage) {
 			s.Put(admissionAPI+"validatingwebhookconfigurations", `{"metadata":{"name":"old"},"webhooks":[{"name":"roles.syncgate.io","failurePolicy":"Fail","clientConfig":{"url":"https://10.0.0.9/validate"}}]}`)
-		}, map[string]string{"alone": "configuration old asks too: entry roles.syncgate.io at 10.0.0.9, failurePolicy Fail"}},
+		}, map[string]string{"alone": "configuration old asks too: entries 1, such as roles.syncgate.io at 10.0.0.9, failurePolicy Fail"}},
 		{"a rollout", func(s *stage) {
 			s.options.Replicas = 0
 			s.Put(deployments, `{"metadata":{"name":"syncgate-webhook","generation":5},"spec":{"replicas":1},"status":{"observedGeneration":5,"replicas":2,"updatedReplicas":1,"readyReplicas":2}}`)
@@ -325,9 +325,13 @@ func TestAGateThatDoesNotHoldIsNamed(t *testing.T) {
 func TestWarnModeIsNoGate(t *testing.T) {
 	s := newStage(t, prod+"mode: {admission: Warn}\n")
 	s.Warn("SYNC WOULD BE REFUSED [ReceiptMissing] a")
-	got := failures(s.look(t))
-	if got["mode"] != "policy says Warn: the webhook refuses nothing" {
-		t.Errorf("got %v", got)
+	want := map[string]string{"mode": "policy says Warn: the webhook refuses nothing"}
+	if diff := cmp.Diff(want, failures(s.look(t))); diff != "" {
+		t.Errorf("asked, and warning (-want +got):\n%s", diff)
+	}
+	s.Warn("")
+	if got := failures(s.look(t)); got["path"] == "" || got["mode"] == "" {
+		t.Errorf("not asked: got %v", got)
 	}
 }
 

@@ -104,6 +104,7 @@ func (p probe) named() (map[string]any, error) {
 // answer is what came of one probe.
 type answer struct {
 	replica Replica // if the webhook refused it and told about itself
+	warned  bool    // the webhook was asked, and only warns
 	how     string  // what else came of it
 	fix     string
 	err     error // the cluster could not be asked
@@ -123,7 +124,7 @@ func (r *Report) probes(ctx context.Context, c *live.Cluster, o Options, expecte
 	if err != nil {
 		return err
 	}
-	seen := map[string]Replica{}
+	seen, warned := map[string]Replica{}, false
 	var other []answer
 	for range rounds {
 		answers := p.fire(ctx, c, min(burst*expected, maxBurst))
@@ -131,20 +132,22 @@ func (r *Report) probes(ctx context.Context, c *live.Cluster, o Options, expecte
 			switch {
 			case x.err != nil:
 				return fmt.Errorf("probing: %w", x.err)
+			case x.warned && a.Warn: // as policy says; who answered is not told
+				warned = true
 			case x.how != "":
 				other = append(other, x)
 			default:
 				seen[x.replica.Name] = x.replica
 			}
 		}
-		if len(seen) >= expected || len(other) > 0 {
+		if len(seen) >= expected || len(other) > 0 || warned {
 			break
 		}
 	}
 	for _, name := range sortedNames(seen) {
 		r.Replicas = append(r.Replicas, seen[name])
 	}
-	r.path(p, namespace, other)
+	r.path(p, namespace, other, warned)
 	if len(seen) > 0 {
 		r.replicas(o, expected)
 	}
@@ -237,7 +240,7 @@ func allowed(warnings []string) answer {
 	for _, w := range warnings {
 		switch {
 		case strings.HasPrefix(w, "SYNC WOULD BE REFUSED"):
-			return answer{how: "the webhook is asked, but only warns: " + clip(w), fix: "set mode.admission to Enforce in the policy that it has loaded"}
+			return answer{warned: true, how: "the webhook is asked, but only warns: " + clip(w), fix: "set mode.admission to Enforce in the policy that it has loaded"}
 		case strings.HasPrefix(w, "syncgate is off"):
 			return answer{how: "the webhook is asked, but " + clip(w), fix: "syncgate on --namespace, or wait; --namespace probes another one"}
 		}
@@ -276,8 +279,12 @@ func code(err error) int32 {
 }
 
 // path says whether the webhook is asked and heard.
-func (r *Report) path(p probe, namespace string, other []answer) {
+func (r *Report) path(p probe, namespace string, other []answer, warned bool) {
 	kind := text(p.tree, "kind")
+	if len(other) == 0 && warned {
+		r.add("path", true, "", fmt.Sprintf("the API server asks the webhook: it warns of a %s in %s without receipt, and does not say which replica it is", kind, namespace))
+		return
+	}
 	if len(other) == 0 {
 		r.add("path", true, "", fmt.Sprintf("the API server asks the webhook: a %s in %s without receipt is refused by it", kind, namespace))
 		return
