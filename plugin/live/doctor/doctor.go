@@ -94,7 +94,7 @@ const Deployment = "syncgate-webhook"
 
 // The next steps. Their order in a report is that in which they help.
 const (
-	fixConfiguration = "syncgate manifests webhook --policy FILE | kubectl apply -f -"
+	fixConfiguration = "syncgate manifests webhook --configuration --policy FILE | kubectl apply --server-side -f -"
 	fixReload        = "see /readyz and the log of the replica: a file that it cannot load keeps the one of before in force"
 	fixLag           = "wait for the kubelet to bring the newest ConfigMap (--wait), or see why that replica does not get it"
 )
