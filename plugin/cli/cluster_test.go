@@ -68,7 +68,7 @@ func TestDoctorEndsAsTheGateHolds(t *testing.T) {
 	}
 	status, stdout, stderr := run()
 	if status != 10 || stdout != "" || !strings.Contains(stderr, "FAIL  configuration  there is no ValidatingWebhookConfiguration syncgate") ||
-		!strings.HasSuffix(stderr, "syncgate: the gate does not hold (configuration): there is no ValidatingWebhookConfiguration syncgate: nothing asks the webhook; Fix: syncgate manifests webhook --policy FILE | kubectl apply -f -\n") {
+		!strings.HasSuffix(stderr, "syncgate: the gate does not hold (configuration): there is no ValidatingWebhookConfiguration syncgate: nothing asks the webhook; Fix: syncgate manifests webhook --configuration --policy FILE | kubectl apply --server-side -f -\n") {
 		t.Errorf("without a webhook: got %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
 	status, stdout, _ = run("-o", "json")
