@@ -119,19 +119,19 @@ func TestSharedClusterIsOneAndClean(t *testing.T) {
 			cluster := harness.SharedCluster(t)
 			urls = append(urls, cluster.URL)
 			ns := cluster.NewNamespace("shared")
-			harness.StartRecorder(cluster).Install(asksAboutDeployments("shared", ns))
+			harness.StartRecorder(cluster).Install(asksAboutDeployments("shared-"+name, ns))
 			cluster.Bind("view", "", "somebody")
 			for _, kind := range []string{"validatingwebhookconfigurations", "clusterrolebindings"} {
 				for _, object := range strings.Fields(string(cluster.Kubectl(nil, "get", kind, "--output", "jsonpath={.items[*].metadata.name}"))) {
-					if object == "shared" || strings.HasPrefix(object, "e2e-") {
+					if strings.HasPrefix(object, "shared-") || strings.HasPrefix(object, "e2e-") {
 						left = append(left, name+" sees "+object)
 					}
 				}
 			}
 		})
 	}
-	if urls[0] != urls[1] {
-		t.Errorf("clusters: got %q", urls)
+	if len(urls) != 2 || urls[0] != urls[1] {
+		t.Errorf("clusters: got %q, want the same twice", urls)
 	}
 	// Each sees its own and nothing of the other's.
 	if len(left) != 4 {

@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,6 +96,25 @@ func TestRecorderIsAskedWhatTheConditionsSay(t *testing.T) {
 	if got, want := event.Write(), "patch deployments/web"; got != want || event.ResponseStatus.Code != http.StatusOK {
 		t.Errorf("audited write: got %q, %d, want %q, 200", got, event.ResponseStatus.Code, want)
 	}
+
+	// A changed configuration counts as soon as WaitAdmission says so, not some
+	// time later.
+	configuration := cluster.Get(harness.WebhookConfigs, "", "recorder")
+	webhook := harness.Maps(configuration, "webhooks")[0]
+	recorder.Answer(harness.Allow)
+	recorder.Take()
+	for i := range 20 {
+		asks := i%2 == 0
+		webhook["matchConditions"] = []any{map[string]any{"name": "asks", "expression": strconv.FormatBool(asks)}}
+		cluster.Patch(harness.WebhookConfigs, "", "recorder", map[string]any{"webhooks": []any{webhook}})
+		cluster.WaitAdmission()
+		cluster.Patch(harness.Deployments, ns, "web", map[string]any{"metadata": map[string]any{"labels": map[string]any{"turn": strconv.Itoa(i)}}})
+		// More than one review is a patch that the API server tried again.
+		if got := recorder.Take(); (len(got) > 0) != asks {
+			t.Fatalf("change %d of the configuration: got %v, want a review %t", i, got, asks)
+		}
+	}
+	recorder.Install(asksAboutDeployments("recorder", ns))
 
 	// Down: what the conditions let by passes, the rest does not, and back.
 	recorder.Close()

@@ -4,15 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
@@ -20,7 +21,7 @@ import (
 // servers' certificates, as a clientConfig's caBundle wants it.
 func (c *Cluster) CABundle() string { return base64.StdEncoding.EncodeToString(c.plane.authority.pem) }
 
-// install applies webhook configurations (YAML or JSON, several documents) as
+// install stores webhook configurations (YAML or JSON, several documents) as
 // they are, except that every webhook is at base, with the path of its URL or
 // service, and trusts our authority. It returns when the API server goes by
 // them. In a shared cluster they go when the test ends.
@@ -50,16 +51,31 @@ func (c *Cluster) install(config []byte, base string) {
 			list[i] = w
 		}
 		u.Object["webhooks"] = list
-		data, err := json.Marshal(u.Object)
-		if err != nil {
-			c.T.Fatal(err)
+		if err := c.put(WebhookConfigs.GroupVersion().WithResource(kind+"s"), &u); err != nil {
+			c.T.Fatalf("installing %s %s: %v", u.GetKind(), u.GetName(), err)
 		}
-		c.Apply(data, "--force-conflicts")
 		if c.shared != nil {
 			c.T.Cleanup(func() { c.Kubectl(nil, "delete", kind, u.GetName(), "--ignore-not-found") })
 		}
 	}
 	c.WaitAdmission()
+}
+
+// put stores a cluster-scoped object in the place of what is there. (An apply
+// would leave what others have added, such as the conditions of a Patch.)
+func (c *Cluster) put(r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+	ctx := context.Background()
+	_, err := c.client.Resource(r).Create(ctx, u, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	present, err := c.client.Resource(r).Get(ctx, u.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	u.SetResourceVersion(present.GetResourceVersion())
+	_, err = c.client.Resource(r).Update(ctx, u, metav1.UpdateOptions{})
+	return err
 }
 
 // clientPath is the path of a webhook's clientConfig.
@@ -110,8 +126,7 @@ webhooks:
 	if err := yaml.Unmarshal(data, &configuration.Object); err != nil {
 		c.T.Fatal(err)
 	}
-	resource := WebhookConfigs
-	resource.Resource = strings.ToLower(kind) + "webhookconfigurations"
+	resource := WebhookConfigs.GroupVersion().WithResource(strings.ToLower(kind) + "webhookconfigurations")
 	ctx, configurations := context.Background(), c.plane.client.Resource(resource)
 	if _, err := configurations.Create(ctx, &configuration, metav1.CreateOptions{}); err != nil {
 		c.T.Fatal(err)

@@ -106,7 +106,7 @@ func (w *Webhooks) Client(pairs ...tls.Certificate) *http.Client {
 	return client
 }
 
-// Install applies ValidatingWebhookConfigurations (YAML) with our address and CA
+// Install stores webhook configurations (YAML) with our address and CA
 // in the place of theirs, and returns when the API server goes by them. All else
 // of them counts as it stands. In a shared cluster they go when the test ends.
 func (w *Webhooks) Install(config []byte) {
