@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/dynamic"
@@ -74,9 +75,9 @@ type plane struct {
 
 	etcd, apiServer, controllerManager *component
 
-	names     int  // ever given, see unique
-	nodes     int  // ever started
-	scheduled bool // the scheduler runs
+	names     atomic.Int64 // ever given, see unique
+	nodes     int          // ever started
+	scheduled bool         // the scheduler runs
 }
 
 // ClusterOption changes how a cluster starts.

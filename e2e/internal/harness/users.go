@@ -55,12 +55,12 @@ func (c *Cluster) Bind(clusterRole, namespace string, users ...string) {
 // unique returns a name for a file or an object that none has yet, made of what
 // it is about.
 func (p *plane) unique(about string) string {
-	p.names++
+	n := p.names.Add(1) // subtests may run in parallel
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.':
 			return r
 		}
 		return '-'
-	}, about) + fmt.Sprintf("-%d", p.names)
+	}, about) + fmt.Sprintf("-%d", n)
 }
