@@ -245,11 +245,15 @@ func audit(v Verdict) map[string]string {
 // answers: the refusal then says which replica it is and what it has loaded.
 const ProbeAnnotation = "syncgate.io/doctor"
 
-// probed is what a refusal says to a doctor. Key IDs and hashes are no secrets.
-func (h *Handler) probed(q request) *details {
+func isProbe(q request) bool {
 	meta, _ := q.Object["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
-	if annotations[ProbeAnnotation] == nil {
+	return annotations[ProbeAnnotation] != nil
+}
+
+// probed is what a refusal says to a doctor. Key IDs and hashes are no secrets.
+func (h *Handler) probed(q request) *details {
+	if !isProbe(q) {
 		return nil
 	}
 	s := h.loader.State()

@@ -129,6 +129,17 @@ func TestADoctorIsToldWhoAnswers(t *testing.T) {
 	if diff := cmp.Diff(want, got.Response.Status.Details.Causes); diff != "" {
 		t.Errorf("causes (-want +got):\n%s", diff)
 	}
+
+	// In Warn mode nothing but a dry run of a doctor is refused.
+	h, _ = handler(t, "mode: {admission: Warn}\n")
+	for _, dry := range []bool{true, false} {
+		q := ask("CREATE", person, obj, nil)
+		q.DryRun = dry
+		got := answerOf(t, post(h, admission.ValidatePath, "application/json", bytes.NewReader(body(t, q))))
+		if got.Response.Allowed == dry {
+			t.Errorf("Warn, dry run %t: allowed %t", dry, got.Response.Allowed)
+		}
+	}
 }
 
 func TestTheGuardKnowsAdministrators(t *testing.T) {
