@@ -139,14 +139,18 @@ var envFromSources = []struct {
 // sixteen characters). Contents of ConfigMaps are free, so a name that follows
 // from them has to be.
 func withoutContentHash(v any) any {
-	const size = 10
 	s, _ := v.(string)
-	base := len(s) - size - 1
-	if base < 1 || s[base] != '-' || strings.Trim(s[base+1:], "2456789bcdfghkmt") != "" {
+	base := len(s) - hashSize - 1
+	if base < 1 || s[base] != '-' || strings.Trim(s[base+1:], hashAlphabet) != "" {
 		return v
 	}
 	return s[:base]
 }
+
+const (
+	hashSize     = 10
+	hashAlphabet = "2456789bcdfghkmt"
+)
 
 func orEmpty(v any) any {
 	if v == nil {

@@ -149,6 +149,8 @@ var (
 // serviceLabel ties an EndpointSlice to its Service.
 const serviceLabel = "kubernetes.io/service-name"
 
+var sliceService = &metaRule{names: nameSet(serviceLabel)}
+
 // endpointSlice: where traffic goes, not how it is doing.
 func endpointSlice(w *walker, obj map[string]any) {
 	fields := sliceShape.fields

@@ -55,6 +55,7 @@ func serviceAccountKind(w *walker, obj map[string]any) {
 // secretAccount whose token it is.
 var (
 	identityTypes = []string{"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"}
+	secretType    = &metaRule{names: nameSet(argoSecret)}
 	secretAccount = &metaRule{names: nameSet("kubernetes.io/service-account.name")}
 )
 

@@ -116,8 +116,11 @@ func (f *filler) fill(t reflect.Type, chain []string, path []any) any {
 	switch t.String() {
 	case "intstr.IntOrString", "resource.Quantity", "v1.Time", "v1.MicroTime", "v1.Duration":
 		f.leaf(chain, path)
-		if t.Name() == "Quantity" {
+		switch t.Name() {
+		case "Quantity":
 			return "7"
+		case "Time", "MicroTime":
+			return "2026-01-01T00:00:00.000000Z"
 		}
 		return "x7"
 	case "runtime.RawExtension", "v1.FieldsV1":

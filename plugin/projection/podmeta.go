@@ -4,15 +4,22 @@ import (
 	"strings"
 )
 
+// systemClasses begin the names of the classes that only the system uses.
+const systemClasses = "system-"
+
 // priorityClass: the classes of the system pre-empt everything else.
 func (w *walker) priorityClass(at string, v any) {
 	s, ok := v.(string)
 	if !ok {
 		w.wrongType(at, "a string", v)
-	} else if strings.HasPrefix(s, "system-") {
+	} else if strings.HasPrefix(s, systemClasses) {
 		w.take(Privilege, at, plainString, s)
 	}
 }
+
+// controlPlaneTaints are the keys of tolerations that reach control-plane nodes;
+// one without a key tolerates every taint.
+var controlPlaneTaints = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 
 // tolerations adds the set of those that let a pod onto control-plane nodes.
 func (w *walker) tolerations(e entry, at string, v any) {
@@ -34,8 +41,7 @@ func (w *walker) tolerations(e entry, at string, v any) {
 			continue
 		}
 		switch {
-		case k == "node-role.kubernetes.io/control-plane", k == "node-role.kubernetes.io/master",
-			k == "" && item["operator"] == "Exists":
+		case contains(controlPlaneTaints, k), k == "" && item["operator"] == "Exists":
 			reaching = append(reaching, item)
 		}
 	}
