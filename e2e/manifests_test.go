@@ -220,7 +220,16 @@ func (g *guarded) older(t *testing.T) {
 		{"the digest at last", g.mallory, "", at("set", "image", "deployment/old", "web="+pinned, "--dry-run=server"), ""},
 	})
 	g.waitAvailable(g.shop, "old", 3)
-	lost := g.List(harness.Pods, g.shop, "app=old")[0].GetName()
+	var lost string
+	g.Eventually("the end of the rollouts", func() (string, bool) { // until then Pods go by themselves
+		pods := g.List(harness.Pods, g.shop, "app=old")
+		if len(pods) > 0 {
+			lost = pods[0].GetName()
+		}
+		d := g.Get(harness.Deployments, g.shop, "old")
+		seen := harness.Int(d, "status", "observedGeneration") == d.GetGeneration()
+		return fmt.Sprintf("%d Pods, seen %v", len(pods), seen), seen && len(pods) == 3 && harness.Int(d, "status", "updatedReplicas") == 3
+	})
 	g.Kubectl(nil, at("delete", "pod", lost, "--wait=false")...)
 	g.Eventually("another Pod for one that is lost", func() (string, bool) {
 		ready := 0
