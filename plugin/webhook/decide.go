@@ -175,14 +175,19 @@ func (j *judgement) evaluate() Verdict {
 		}
 		return Verdict{Allowed: true, How: how, Uses: d.Used}
 	}
-	if uses, ok := j.byParent(); ok {
+	uses, lacks, ok := j.byParent()
+	if ok {
 		return Verdict{Allowed: true, How: ByReceipt, Uses: uses}
 	}
 	if v, ok := j.byWriter(); ok {
 		return v
 	}
-	items := make([]gate.Item, 0, len(d.Findings))
-	for i, f := range d.Findings {
+	findings := d.Findings
+	if len(lacks) > 0 && findings[0].Reason == gate.SubjectMismatch {
+		findings = lacks // says which field is not its parent's
+	}
+	items := make([]gate.Item, 0, len(findings))
+	for i, f := range findings {
 		text := f.Text
 		if i == 0 {
 			text += j.who()

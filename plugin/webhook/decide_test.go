@@ -59,7 +59,7 @@ func TestDecide(t *testing.T) {
 		{name: "break-glass has none", op: "CREATE", obj: sign(t, tree(t, object("v1", "Pod", "p", pinned, "")), "glass", func(c *receipt.Claims) { c.IssuedAt, c.Expires = now-7200, now-3600 }), how: Denied, code: gate.ReceiptExpired},
 
 		{name: "a Job may use its CronJob's receipt", op: "CREATE", obj: carry(tree(t, object("batch/v1", "Job", "by-hand", pinned, "")), ofCron), how: ByReceipt},
-		{name: "for what the CronJob runs", op: "CREATE", obj: carry(tree(t, object("batch/v1", "Job", "by-hand", other, "")), ofCron), how: Denied, code: gate.SubjectMismatch, text: "written by mallory"},
+		{name: "for what the CronJob runs", op: "CREATE", obj: carry(tree(t, object("batch/v1", "Job", "by-hand", other, "")), ofCron), how: Denied, code: gate.DigestMismatch, text: "was signed for another image; written by mallory"},
 		{name: "a ReplicaSet may use its Deployment's", op: "CREATE", obj: carry(tree(t, object("apps/v1", "ReplicaSet", "web-1", pinned, "")), ofDeployment), how: ByReceipt},
 		{name: "a Pod may not", op: "CREATE", obj: carry(tree(t, object("v1", "Pod", "web-1", pinned, "")), ofDeployment), how: Denied, code: gate.SubjectMismatch},
 

@@ -9,8 +9,9 @@ import (
 // byParent tries the receipts of what an object was made from: a ReplicaSet may
 // use those of a Deployment of its namespace, a Job those of a CronJob
 // (docs/spec/gated-fields.md, Pod specs). kubectl create job --from and a
-// restored ReplicaSet pass by it.
-func (j *judgement) byParent() ([]gate.Use, bool) {
+// restored ReplicaSet pass by it. Otherwise it returns what the first parent's
+// receipts lack, if there is one.
+func (j *judgement) byParent() (uses []gate.Use, lacks []gate.Finding, ok bool) {
 	parent, object, old := "", j.object, j.old
 	switch {
 	case j.subject.Group == "apps" && j.subject.Kind == "ReplicaSet":
@@ -21,7 +22,7 @@ func (j *judgement) byParent() ([]gate.Use, bool) {
 			old = old.AsCronJob()
 		}
 	default:
-		return nil, false
+		return nil, nil, false
 	}
 	tried := map[receipt.Subject]bool{}
 	for i, compact := range j.receipts {
@@ -37,11 +38,15 @@ func (j *judgement) byParent() ([]gate.Use, bool) {
 			continue
 		}
 		tried[s] = true
-		if d := j.gate(j.effective.rules, s, object, old); d.Allowed() {
-			return d.Used, true
+		d := j.gate(j.effective.rules, s, object, old)
+		if d.Allowed() {
+			return d.Used, nil, true
+		}
+		if lacks == nil {
+			lacks = d.Findings
 		}
 	}
-	return nil, false
+	return nil, lacks, false
 }
 
 // byWriter lets a trusted writer write what policy trusts it with: the
