@@ -61,7 +61,7 @@ func TestPinningWebhookMakesOneReplicaSetOfOurOutput(t *testing.T) {
 	s.pin()
 	s.sign()
 	cluster := harness.StartCluster(e, b)
-	cluster.Kubectl(nil, "create", "namespace", namespace)
+	cluster.CreateNamespace(namespace) // fixedpoint tries Pods, too
 	webhook := harness.StartPinningWebhook(cluster, namespace, map[string]string{ref: digest})
 
 	// The same Deployment by tag, as a control: same controller, same time.

@@ -136,15 +136,22 @@ func (c *Cluster) TryPatch(r schema.GroupVersionResource, namespace, name string
 	return err
 }
 
-// NewNamespace makes a namespace whose name begins with prefix and waits until
-// Pods can be made in it. In a shared cluster it goes when the test ends.
-func (c *Cluster) NewNamespace(prefix string) string {
+// CreateNamespace makes a namespace and waits until Pods can be made in it,
+// which is when its default ServiceAccount is there.
+func (c *Cluster) CreateNamespace(name string) {
 	c.T.Helper()
-	name := fmt.Sprintf("%s-%05d", prefix, rand.IntN(100000))
 	c.Kubectl(nil, "create", "namespace", name)
 	c.Eventually("default ServiceAccount of "+name, func() (string, bool) {
 		return "none", c.Get(ServiceAccounts, name, "default") != nil
 	})
+}
+
+// NewNamespace is CreateNamespace with a name of its own that begins with
+// prefix. In a shared cluster it goes when the test ends.
+func (c *Cluster) NewNamespace(prefix string) string {
+	c.T.Helper()
+	name := fmt.Sprintf("%s-%05d", prefix, rand.IntN(100000))
+	c.CreateNamespace(name)
 	if c.shared != nil {
 		c.T.Cleanup(func() { c.TryKubectl(nil, "delete", "namespace", name, "--wait=false") })
 	}
