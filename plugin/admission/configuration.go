@@ -181,7 +181,7 @@ type entry struct {
 // names of entries, by a kind that is in them.
 var entryNames = map[string]string{
 	"Deployment": "workloads", "Pod": "pods", "CronJob": "cronjobs", "PodTemplate": "podtemplates", "ControllerRevision": "controllerrevisions",
-	"HTTPRoute": "gateways", "RoleBinding": "bindings", "Ingress": "ingresses",
+	"HTTPRoute": "gateways", "RoleBinding": "bindings", "Ingress": "ingresses", "NetworkPolicy": "specs",
 }
 
 // entries groups the kinds that the webhook judges under this policy by scope

@@ -142,9 +142,9 @@ func TestTheGuardIsTheSameInBothPlaces(t *testing.T) {
 	m := matcher(t, []registration.MatchCondition{{Name: "x", Expression: guardCondition(a)}})
 	passed := 0
 	for _, u := range []string{APIServer, "alice", "mallory", controllerAccounts + "root-ca-cert-publisher", controllerAccounts + "namespace-controller", controllerAccounts + "generic-garbage-collector",
-		"system:serviceaccount:syncgate-system:syncgate-certificates", "system:serviceaccount:argocd:argocd-application-controller"} {
+		"system:serviceaccount:syncgate-system:syncgate-certificates", certManager, "system:serviceaccount:argocd:argocd-application-controller"} {
 		for _, groups := range [][]string{nil, {"platform"}, {"system:authenticated"}, {"system:masters"}} {
-			for _, name := range []string{"syncgate-policy", "kube-root-ca.crt", CertificateSecret, ""} {
+			for _, name := range []string{"syncgate-policy", "kube-root-ca.crt", CertificateSecret, "syncgate-webhook-ca", ""} {
 				for kind, resource := range map[string]string{"ConfigMap": "configmaps", "Secret": "secrets"} {
 					w := Writer{User: u, Groups: groups, Operation: Create, Kind: GroupKind{"", kind}, Namespace: a.Namespace, Name: name}
 					got := m.Match(context.Background(), attributes(w, resource, "", map[string]any{"metadata": map[string]any{}}, nil), nil, nil)

@@ -12,6 +12,11 @@ import (
 const (
 	CertificateSecret  = "syncgate-webhook-tls"
 	certificateAccount = "syncgate-certificates"
+
+	// cert-manager writes the certificate, its authority and keys that are not
+	// yet in use; their names begin alike. Nothing else of ours does.
+	certManager        = "system:serviceaccount:cert-manager:cert-manager"
+	certManagerSecrets = "syncgate-webhook-"
 )
 
 // guard is the entry that protects the gate's own ConfigMaps and Secrets
@@ -33,7 +38,8 @@ func guardCondition(a policy.Admission) string {
 	}
 	parts = append(parts,
 		fmt.Sprintf("(request.?name.orValue('') == 'kube-root-ca.crt' && request.resource.resource == 'configmaps' && %s)", userIs(controllerUser(a, "root-ca-cert-publisher"))),
-		fmt.Sprintf("(request.?name.orValue('') == %s && request.resource.resource == 'secrets' && %s)", quote(CertificateSecret), userIs(certificateUser(a))))
+		fmt.Sprintf("(request.?name.orValue('') == %s && request.resource.resource == 'secrets' && %s)", quote(CertificateSecret), userIs(certificateUser(a))),
+		fmt.Sprintf("(request.?name.orValue('').startsWith(%s) && request.resource.resource == 'secrets' && %s)", quote(certManagerSecrets), userIs(certManager)))
 	return "!(" + strings.Join(parts, " ||\n  ") + ")"
 }
 
@@ -52,6 +58,8 @@ func MayAdminister(a policy.Admission, w Writer) bool {
 	case w.Kind == (GroupKind{"", "ConfigMap"}) && w.Name == "kube-root-ca.crt" && w.User == controllerUser(a, "root-ca-cert-publisher"):
 		return true
 	case w.Kind == (GroupKind{"", "Secret"}) && w.Name == CertificateSecret && w.User == certificateUser(a):
+		return true
+	case w.Kind == (GroupKind{"", "Secret"}) && strings.HasPrefix(w.Name, certManagerSecrets) && w.User == certManager:
 		return true
 	}
 	return slices.ContainsFunc(w.Groups, func(g string) bool { return slices.Contains(a.Administrators.Groups, g) })

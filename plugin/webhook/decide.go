@@ -55,7 +55,7 @@ func (s *State) decide(r request, now int64) Verdict {
 		r.Subresource != "" && r.Subresource != "ephemeralcontainers":
 		return s.refuse(r, policy.Effective{}, gate.Item{Reason: gate.PolicyInvalid, Text: fmt.Sprintf(
 			"%s of %s/%s is nothing that this webhook judges: its configuration is not the generated one", r.Operation, r.Kind, r.Subresource),
-			Fix: "syncgate manifests webhook, apply it"})
+			Fix: "syncgate manifests webhook --configuration, apply it"})
 	}
 	e, err := s.effective(r.Namespace)
 	if err != nil {

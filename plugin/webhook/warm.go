@@ -25,7 +25,9 @@ func warmUp(l *Loader, certs *certificates) error {
 	here, there := net.Pipe()
 	server := &http.Server{Handler: h, ReadHeaderTimeout: deadline}
 	defer server.Close()
-	go func() { _ = server.Serve(tls.NewListener(&oneConnection{conn: there, done: make(chan struct{})}, certs.config())) }()
+	go func() {
+		_ = server.Serve(tls.NewListener(&oneConnection{conn: there, done: make(chan struct{})}, certs.config()))
+	}()
 	// No name and no client certificate: it is our own end of a pipe.
 	conn := tls.Client(here, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12})
 	defer conn.Close()
