@@ -5,13 +5,14 @@ SHELL := bash
 MODULES := . e2e e2e/fluxgen e2e/kube e2e/argocd2
 PROGRAMS := $(patsubst %,./%,$(filter-out cmd/internal,$(wildcard cmd/*)))
 FUZZTIME ?= 30s
+SOAK ?= 10m
 CORPUS ?= ../shared/corpus/open
 OUT ?= bin/corpus.tsv
 # What other renderers make of the same folder, if it stands beside it.
 EXPECT ?= $(patsubst %/,%,$(dir $(patsubst %/,%,$(CORPUS))))/RENDER.tsv
 IMAGE ?= ghcr.io/syncgate/syncgate:dev
 
-.PHONY: help demo test e2e lint bench fuzz build corpus invariance invariance-record image tidy
+.PHONY: help demo test e2e lint bench soak fuzz build corpus invariance invariance-record image tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -31,6 +32,11 @@ lint: ## vet, gofmt, staticcheck and generated files, in all modules
 bench: ## run the benchmarks; ends with one line BENCH<TAB>name<TAB>value<TAB>limit a measure
 	go test -run '^$$' -bench . -benchmem -benchtime 200ms ./plugin/...
 	go run ./plugin/internal/bench
+	go run ./cmd/internal/load
+	go run ./cmd/internal/load --cold 9
+
+soak: ## put the webhook under load for SOAK while its files change, then end it
+	go run ./cmd/internal/load --soak '$(SOAK)'
 
 fuzz: ## run every fuzz target for FUZZTIME
 	for package in $$(go list ./...); do

@@ -98,14 +98,17 @@ func (f *fixture) compare(hook, decode *server, duration time.Duration, rounds, 
 	var ratios []float64
 	for i := range rounds {
 		var perSecond [2]float64
+		var each [2]time.Duration
 		for j, s := range []*server{decode, hook} {
+			before := s.cpu()
 			r := f.generate(s, clients, 0, duration)
 			if r.errors > 0 {
 				return fmt.Errorf("%s: %d of %d requests failed: %v", s.name, r.errors, r.requests, r.first)
 			}
 			perSecond[j] = float64(r.requests) / r.took.Seconds()
+			each[j] = (s.cpu() - before) / time.Duration(max(r.requests, 1))
 		}
-		fmt.Printf("round %d: decode only %.0f/s, webhook %.0f/s\n", i+1, perSecond[0], perSecond[1])
+		fmt.Printf("round %d: decode only %.0f/s (%s of a processor each), webhook %.0f/s (%s)\n", i+1, perSecond[0], each[0], perSecond[1], each[1])
 		ratios = append(ratios, perSecond[1]/perSecond[0])
 	}
 	steady := f.generate(hook, clients, rate, duration)

@@ -92,6 +92,23 @@ func (s *server) resident() int {
 	return 0
 }
 
+// cpu is the processor time that the process has taken so far, 0 where /proc
+// does not tell.
+func (s *server) cpu() time.Duration {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(data), ") ") // the name may hold anything
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100
+}
+
 // serveDecodeOnly answers each review without looking at it: what any handler
 // has to do before it can decide.
 func serveDecodeOnly(address, cert, key string) error {
