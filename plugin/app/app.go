@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/syncgate/syncgate/plugin/gate"
@@ -253,7 +254,19 @@ func (s Settings) prepare(ctx context.Context, l *lock.Lock, o *Object) {
 	}
 	if err := s.stamp(l, o); err != nil {
 		problem(gate.ObjectMalformed, "%v (%s)", err, o.Where())
+		return
 	}
+	if o.signedBefore() {
+		o.Projection = o.Projection.AsFound()
+	}
+}
+
+// signedBefore reports whether a receipt that the object carries is for it.
+func (o *Object) signedBefore() bool {
+	return slices.ContainsFunc(o.Receipts, func(compact string) bool {
+		u, err := receipt.ParseUnverified(compact)
+		return err == nil && u.Claims.Subject == o.Subject.String()
+	})
 }
 
 // subjectOf names an object; one without a namespace goes to the destination's.

@@ -134,6 +134,22 @@ func TestRedTeamF15TheEmptyProjectionIsSignedAndStamped(t *testing.T) {
 	}
 }
 
+// TestACustomResourceThatLosesItsContainersIsStillWhatItWas: it was gated for
+// what was found in it, and a grant or a sidecar that is gone is a change.
+func TestACustomResourceThatLosesItsContainersIsStillWhatItWas(t *testing.T) {
+	s := newSite(t, "")
+	fleet := func(spec string) string {
+		return object("acme.example/v1", "Fleet", "name: web, namespace: shop", "spec: {"+spec+"}")
+	}
+	s.write("all.yaml", fleet(`template: {spec: {containers: [{name: web, image: "`+webImage("1", "a")+`"}]}}`))
+	s.signed("release")
+	s.allowed()
+	s.write("all.yaml", fleet("paused: true"))
+	s.refused(gate.DigestMismatch, "is gone")
+	s.signed("release")
+	s.allowed()
+}
+
 func TestRedTeamF16ThePreviousReceiptIsKeptSoThatUndoWorks(t *testing.T) {
 	s := newSite(t, "")
 	set := func(kind, tag, digest string) string {

@@ -22,3 +22,14 @@ func (p *Projection) AsCronJob() *Projection {
 func (p *Projection) Empty() *Projection {
 	return &Projection{applies: p.applies, valid: p.valid}
 }
+
+// AsFound returns the projection of an object without any gated field as that of
+// one which is found structurally: the pod categories apply to it. An object
+// that was signed for its containers, and has lost them all, is still what it
+// was.
+func (p *Projection) AsFound() *Projection {
+	if p.Gated() || len(p.applies) > 0 {
+		return p
+	}
+	return &Projection{applies: podCategories, valid: p.valid}
+}
