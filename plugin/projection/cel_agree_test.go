@@ -312,6 +312,9 @@ func TestTheConditionsHideNoChangeInTheCorpus(t *testing.T) {
 		a.start(d.obj)
 		mutants(r, 30, d.obj, func(path []any, m map[string]any) {
 			a.check(t, fmt.Sprint(d.where, path), c, d.obj, m, before, gatedIn(nil, m, c.requires))
+			if r.IntN(oneIn) == 0 {
+				a.checkTyped(t, fmt.Sprint(d.where, path), c, d.obj, m)
+			}
 		})
 	}
 	t.Logf("%d of %d objects", n, len(docs))

@@ -120,6 +120,8 @@ func numbers(v any) any {
 			out[i] = numbers(x)
 		}
 		return out
+	case explicitNull:
+		return nil
 	case json.Number:
 		if i, err := t.Int64(); err == nil {
 			return i

@@ -2,6 +2,7 @@ package projection
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -37,6 +38,9 @@ func TestTheConditionsHideNoChangeOfAnyAPIField(t *testing.T) {
 				if k.pod != nil && s.depthInPod() > walked[k.name()] {
 					continue // the same expression; once is enough
 				}
+				if list := fmt.Sprint(s.path); r.IntN(5) > 0 && (strings.Contains(list, "spec containers ") || strings.Contains(list, "spec initContainers ")) {
+					continue // compared by the same text as ephemeral ones
+				}
 				try(s.path, another, false)
 				if r.IntN(2) == 0 {
 					try(s.path, func(any) any { return nil }, true)
@@ -62,15 +66,15 @@ func TestTheConditionsHideNoChangeOfAnyAPIField(t *testing.T) {
 // API types, and handed to CEL as they are (1.37 and later).
 func (a *agreement) checkTyped(t testing.TB, where string, c *conditionsOf, old, obj map[string]any) {
 	t.Helper()
-	x, y := typed(old), typed(obj)
-	if x == nil || y == nil {
+	conditions, x, y := c.of(obj), typed(old), typed(obj)
+	if conditions == nil || x == nil || y == nil {
 		return
 	}
 	oldGated, gated := gatedIn(nil, reread(t, x), c.requires), gatedIn(nil, reread(t, y), c.requires)
 	if oldGated == gated {
 		return
 	}
-	o := c.of(obj).update(t, x, y)
+	o := conditions.update(t, x, y)
 	if o.err != nil {
 		t.Errorf("%s: typed %s: evaluating fails: %v", where, str(obj["kind"]), o.err)
 	}
