@@ -79,6 +79,9 @@ func TestDecide(t *testing.T) {
 		{name: "its finalizers are free", op: "UPDATE", obj: terminating(strings.Replace(binding, "%s", "alice", 1)), old: terminating(strings.Replace(binding, "%s", "alice", 1)), how: Unchanged},
 		{name: "an old object that cannot be projected can be scaled", op: "UPDATE", obj: tree(t, strings.Replace(malformed, "%s", "5", 1)), old: tree(t, strings.Replace(malformed, "%s", "1", 1)), how: Unchanged},
 		{name: "not changed", op: "UPDATE", obj: tree(t, strings.Replace(strings.Replace(malformed, "%s", "1", 1), "image: x", "image: y", 1)), old: tree(t, strings.Replace(malformed, "%s", "1", 1)), how: Denied, code: gate.ObjectMalformed},
+		{name: "one that was asked for before the gate can be taken back", op: "UPDATE", obj: tree(t, plain), old: with(tree(t, plain), rollback, "1"), how: Unchanged},
+		{name: "and not carried out", op: "UPDATE", user: controller + "deployment-controller", obj: tree(t, deployment(other, "")), old: with(tree(t, plain), rollback, "1"), how: Denied, code: gate.ReceiptMissing},
+		{name: "nor asked for otherwise", op: "UPDATE", obj: with(tree(t, plain), rollback, "2"), old: with(tree(t, plain), rollback, "1"), how: Denied, code: gate.ObjectMalformed},
 		{name: "a rollback by annotation is malformed", op: "UPDATE", obj: with(tree(t, plain), "deprecated.deployment.rollback.to", "1"), old: tree(t, plain), how: Denied, code: gate.ObjectMalformed},
 
 		{name: "force is refused when it comes", op: "UPDATE", obj: with(signed(plain), gate.ArgoSyncOptions, "Replace=true"), old: signed(plain), how: Denied, code: gate.ForceNotAllowed},

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/syncgate/syncgate/plugin/admission"
 	"github.com/syncgate/syncgate/plugin/gate"
@@ -81,6 +82,24 @@ func leaving(r request) bool {
 	meta, _ := r.Old["metadata"].(map[string]any)
 	at, _ := meta["deletionTimestamp"].(string)
 	return at != "" && workloads[admission.GroupKind{Group: projection.CanonicalGroup(r.Group, r.Kind), Kind: r.Kind}]
+}
+
+// rollback asks the deployment controller to write an older template into a
+// Deployment: no projection has it.
+const rollback = "deprecated.deployment.rollback.to"
+
+// withoutRollback is an old object that nobody asked to roll back: taking the
+// question away is the way out of it, and needs no receipt.
+func withoutRollback(old map[string]any) map[string]any {
+	meta, _ := old["metadata"].(map[string]any)
+	annotations, _ := meta["annotations"].(map[string]any)
+	if _, asked := annotations[rollback]; !asked {
+		return old
+	}
+	old, meta, annotations = maps.Clone(old), maps.Clone(meta), maps.Clone(annotations)
+	delete(annotations, rollback)
+	meta["annotations"], old["metadata"] = annotations, meta
+	return old
 }
 
 // emptied is an object after its deletion, for its name and kind alone.
