@@ -1,10 +1,18 @@
 package harness
 
 import (
+	"bytes"
+	"crypto"
 	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -32,6 +40,9 @@ func NewSigner(e *Env, b Binaries, name string) *Signer {
 // of each signer as NAME.jwks.json. It may be swapped.
 type Policy struct {
 	*Mount
+	// Extra are files beside the policy and the key sets, such as a revocation
+	// list; they appear with the next SwapPolicy.
+	Extra map[string]string
 
 	signers []*Signer
 }
@@ -70,6 +81,7 @@ func (p *Policy) Path() string { return p.File("policy.yaml") }
 
 func (p *Policy) files(text string) map[string]string {
 	files := map[string]string{"policy.yaml": text}
+	maps.Copy(files, p.Extra)
 	for _, s := range p.signers {
 		files[s.Name+".jwks.json"] = s.JWKS
 	}
@@ -98,6 +110,62 @@ func (s *Signer) SignApp(p *Policy, app, manifests, namespace string, flags ...s
 	where := []string{"--policy", p.Path(), "--namespace", namespace}
 	s.Run(dir, nil, s.syncgate, append(append([]string{"sign", "--key", s.Key, "--issuer", s.Name, "--yes"}, where...), flags...)...)
 	return string(s.Run(dir, nil, s.syncgate, append([]string{"render"}, where...)...))
+}
+
+// compact is a receipt in a stream of manifests.
+var compact = regexp.MustCompile(`eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+`)
+
+// Reclaim signs the signer's receipts in manifests again with other claims, which
+// the program would not write: times that are past, say. The key is an Ed25519
+// one, as NewSigner makes it.
+func (s *Signer) Reclaim(manifests string, change func(claims map[string]any)) string {
+	s.T.Helper()
+	return compact.ReplaceAllStringFunc(manifests, func(receipt string) string {
+		parts := strings.Split(receipt, ".")
+		payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		var claims map[string]any
+		decoder := json.NewDecoder(bytes.NewReader(payload))
+		decoder.UseNumber()
+		if err := decoder.Decode(&claims); err != nil {
+			s.T.Fatal(err)
+		}
+		if claims["iss"] != s.Name {
+			return receipt
+		}
+		change(claims)
+		var canonical bytes.Buffer // names sorted, nothing escaped: RFC 8785 for what receipts hold
+		encoder := json.NewEncoder(&canonical)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(claims); err != nil {
+			s.T.Fatal(err)
+		}
+		input := parts[0] + "." + base64.RawURLEncoding.EncodeToString(bytes.TrimSpace(canonical.Bytes()))
+		signature, err := s.private().Sign(nil, []byte(input), crypto.Hash(0))
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		return input + "." + base64.RawURLEncoding.EncodeToString(signature)
+	})
+}
+
+func (s *Signer) private() crypto.Signer {
+	s.T.Helper()
+	block, _ := pem.Decode(s.readFile(s.Key))
+	if block == nil {
+		s.T.Fatalf("%s holds no PEM", s.Key)
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		s.T.Fatalf("%s holds a %T", s.Key, key)
+	}
+	return signer
 }
 
 // Image is a reference with a tag and a digest that is always the same for it,
