@@ -89,6 +89,10 @@ type MalformedError struct{ Faults []Fault }
 func (e *MalformedError) Error() string {
 	parts := make([]string, 0, len(e.Faults))
 	for _, f := range e.Faults {
+		if f.Path == "" { // about the object as a whole
+			parts = append(parts, f.Text)
+			continue
+		}
 		parts = append(parts, f.Path+": "+f.Text)
 	}
 	return strings.Join(parts, "; ")

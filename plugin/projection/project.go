@@ -10,7 +10,7 @@ import (
 // Limits of one object. The API server's own limit is 3 MiB of JSON; a
 // manifest that reaches these is not one that a person approved by reading.
 const (
-	maxLeaves = 20000
+	maxLeaves = 60000 // more than fit into an object that the API server takes
 	maxDepth  = 100
 )
 

@@ -232,7 +232,9 @@ func (s *State) refuse(_ request, e policy.Effective, items ...gate.Item) Verdic
 	if e.Annotation != "" { // a policy speaks
 		sentence.Fix = e.Fix(sentence.Reason())
 	}
-	return Verdict{How: Denied, Reason: sentence.Reason(), Message: harmless(sentence.String())}
+	// Nothing is rendered here: what is malformed is refused like the rest.
+	message := strings.Replace(sentence.String(), "RENDER FAILED", "SYNC REFUSED", 1)
+	return Verdict{How: Denied, Reason: sentence.Reason(), Message: harmless(message)}
 }
 
 // harmless takes a word out of a message that may quote an object: a tool that

@@ -109,6 +109,9 @@ func TestDecide(t *testing.T) {
 			if want := tt.how != Denied; v.Allowed != want {
 				t.Errorf("allowed: got %t, want %t", v.Allowed, want)
 			}
+			if v.How == Denied && !strings.HasPrefix(v.Message, "SYNC REFUSED [") && !strings.HasPrefix(v.Message, "GATE ERROR [") {
+				t.Errorf("message: got %q, which begins with no words of a refusal at admission", v.Message)
+			}
 			if !strings.Contains(v.Message, tt.text) {
 				t.Errorf("message: got %q, want it to contain %q", v.Message, tt.text)
 			}
