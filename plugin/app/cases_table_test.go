@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,15 +17,13 @@ import (
 
 // What a case or finding waits for.
 const (
-	webhook  = "the admission webhook"
-	flux     = "the Flux gate"
-	doctor   = "syncgate doctor"
-	fixpoint = "syncgate fixedpoint, which asks an API server"
-	nothing  = ""
+	flux    = "the Flux gate"
+	nothing = ""
 )
 
 // tabled is one public failure report, or one finding of the red team. Its
-// tests are those of this package whose name starts with its number.
+// tests are those of this package and of e2e whose name starts with its number,
+// and those that note names.
 type tabled struct {
 	number int
 	waits  string // what answers the rest of it, or all
@@ -35,43 +34,43 @@ type tabled struct {
 var reports = []tabled{
 	{1, nothing, ""},
 	{3, nothing, "the moved tag is reported by syncgate pin --check: cmd/syncgate/testdata/script/pin.txt"},
-	{5, webhook, ""},
-	{7, webhook, "the render never looks at Argo CD's difference"},
+	{5, nothing, ""},
+	{7, nothing, "the render never looks at Argo CD's difference"},
 	{9, nothing, "timings and retries: plugin/registry"},
 	{11, nothing, "redirects: plugin/registry TestCredentialsAreNotSentToWhereARegistryRedirects"},
 	{13, nothing, "waiting as long as was asked: plugin/registry"},
 	{15, nothing, "judged differently: a receipt holds the reference as written and its digest, not the mirror that was asked, which is the operator's"},
 	{17, nothing, "judged differently: the refusal does not say that the child belongs to the index, because nothing here knows the index"},
-	{19, webhook, ""},
+	{19, nothing, "the webhook has no registry to ask: plugin/webhook"},
 	{21, nothing, ""},
 	{23, nothing, ""},
 	{25, nothing, "judged differently: the tag's text is gated, and the refusal shows the new reference without saying that the content is the same"},
 	{27, nothing, "judged differently: this kustomize does match an entry whose name holds the very tag"},
-	{29, webhook, ""},
-	{31, webhook, ""},
-	{33, webhook, ""},
-	{35, webhook, "an image that is injected is not judged: docs/threat-model.md (F30)"},
+	{29, nothing, ""},
+	{31, nothing, "at admission with 33 and 39"},
+	{33, nothing, "at admission: TestCase031PlacesThatOthersOverlookedAreJudged"},
+	{35, nothing, "an image that is injected is not judged: docs/threat-model.md (F30); in a bare Pod it is: TestHandTypedKubectlIsAnsweredRightly"},
 	{37, nothing, "judged differently: workloadRef is not followed, the Deployment that it names is gated itself"},
-	{39, webhook, "judged differently: image-like arguments are gated as a command, and not listed apart"},
+	{39, nothing, "judged differently: image-like arguments are gated as a command, and not listed apart; at admission: TestCase031PlacesThatOthersOverlookedAreJudged"},
 	{41, nothing, "judged differently: a bundle is gated where policy kinds name it, and not found without"},
-	{43, webhook, ""},
-	{45, webhook, ""},
-	{47, webhook, ""},
-	{49, webhook, ""},
-	{51, webhook, ""},
-	{53, webhook, "the decision is tested here"},
-	{55, webhook, "the decision is tested here"},
-	{57, webhook, ""},
-	{59, webhook, "client-side apply, server-side apply and helm upgrade"},
-	{61, webhook, "a process that goes on; each run of the plugin reads everything anew"},
-	{63, webhook, "a process that goes on"},
+	{43, nothing, ""},
+	{45, nothing, ""},
+	{47, nothing, ""},
+	{49, nothing, ""},
+	{51, nothing, ""},
+	{53, nothing, ""},
+	{55, nothing, ""},
+	{57, nothing, ""},
+	{59, nothing, "Helm's upgrade sends what kubectl apply does"},
+	{61, nothing, "a process that goes on: TestBackstopReplicasJudgeByTheMountedPolicy, TestABadNewFileKeepsTheLastGoodOne"},
+	{63, nothing, "a process that goes on: TestBackstopReplicasJudgeByTheMountedPolicy"},
 	{65, nothing, "judged differently: only the receipt's time is shown, because a refusal must not change at each refresh"},
-	{67, webhook, "re-creating a Pod"},
-	{69, webhook, ""},
+	{67, nothing, "at admission: TestRedTeamF40ARevokedImageRunsOnAndComesNowhereElse"},
+	{69, nothing, "at admission: TestHandTypedKubectlIsAnsweredRightly"},
 	{71, nothing, ""},
 	{73, nothing, "against a real API server: e2e"},
-	{75, webhook, ""},
-	{77, webhook, "additions by the platform's controller"},
+	{75, nothing, ""},
+	{77, nothing, ""},
 	{79, nothing, ""},
 	{81, nothing, ""},
 	{83, nothing, "as a process: cmd/syncgate/reasons_test.go"},
@@ -88,32 +87,32 @@ var reports = []tabled{
 
 // findings are those of the red team.
 var findings = []tabled{
-	{1, webhook, "writes to the gate's own namespace"},
-	{2, webhook, "patches of rules by others than the aggregation controller"},
-	{3, webhook, ""},
-	{4, webhook, "the closed table of controllers"},
-	{5, webhook, ""},
+	{1, nothing, ""},
+	{2, nothing, ""},
+	{3, nothing, "TestAnOutageOfTheWebhookStopsNothingOrdinary"},
+	{4, nothing, ""},
+	{5, nothing, ""},
 	{6, nothing, ""},
 	{7, nothing, ""},
-	{8, webhook, "selecting namespaces by name"},
-	{9, webhook, "grace on CREATE"},
-	{10, webhook, "a process that remembers serials"},
-	{11, webhook, ""},
+	{8, nothing, ""},
+	{9, nothing, ""},
+	{10, nothing, ""},
+	{11, nothing, ""},
 	{12, nothing, ""},
-	{13, doctor, "RBAC on admission kinds"},
+	{13, nothing, "doctor finds out afterwards: TestDoctorPassesOnlyWhenConverged"},
 	{14, nothing, ""},
 	{15, nothing, ""},
-	{16, webhook, "a Job that uses its CronJob's receipt, a ReplicaSet its Deployment's; presets"},
+	{16, nothing, "undo and create job --from: TestHandTypedKubectlIsAnsweredRightly; presets: F41"},
 	{17, nothing, ""},
 	{18, nothing, ""},
 	{19, nothing, ""},
 	{20, nothing, "one digest under all policies: TestEachExamplePolicyGivesAnObjectTheSameDigest"},
 	{21, nothing, ""},
 	{22, nothing, ""},
-	{23, webhook, ""},
-	{24, webhook, "what a writer may write"},
+	{23, nothing, ""},
+	{24, nothing, ""},
 	{25, nothing, "Flux's generator: e2e/fluxgen"},
-	{26, webhook, ""},
+	{26, nothing, "TestScaleOfAnObjectPastTheBudgetEndsInRunningPods"},
 	{27, nothing, "every field of the API: plugin/projection"},
 	{28, nothing, ""},
 	{29, nothing, ""},
@@ -122,54 +121,67 @@ var findings = []tabled{
 	{32, nothing, ""},
 	{33, nothing, ""},
 	{34, nothing, "fuzzed in plugin/projection"},
-	{35, webhook, ""},
+	{35, nothing, ""},
 	{36, nothing, ""},
-	{37, fixpoint, ""},
-	{38, webhook, ""},
+	{37, nothing, "TestAGatedFieldThatMovesIsNamed"},
+	{38, nothing, ""},
 	{39, nothing, ""},
 	{40, nothing, ""},
-	{41, webhook, "presets"},
+	{41, nothing, ""},
 	{42, nothing, ""},
 	{43, nothing, "plugin/lock"},
-	{44, webhook, "the off-switch"},
+	{44, nothing, "TestTheOffSwitchIsTheAdministratorsAndEnds, TestBreakGlassAndOffSwitchWorkWithTheControllersDead"},
 	{45, nothing, "said"},
-	{46, doctor, ""},
-	{47, fixpoint, ""},
+	{46, nothing, "TestDoctorPassesOnlyWhenConverged"},
+	{47, nothing, "TestFixedpointNamesWhatTheClusterDecides"},
 	{48, nothing, ""},
 	{49, nothing, ""},
 	{50, nothing, "mended in the specification's text"},
 }
 
 // said are the findings whose cost stands in docs/threat-model.md.
-var said = []int{5, 17, 24, 28, 30, 31, 45}
+var said = []int{5, 8, 9, 11, 13, 17, 24, 28, 30, 31, 45}
 
-// testNames returns the names of this package's tests.
-func testNames(t *testing.T) []string {
+// testNames returns the names of the tests in a folder and, if below is true, in
+// all those below it. A method that a test runs as a subtest counts like one.
+func testNames(t *testing.T, root string, below bool) []string {
 	t.Helper()
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out []string
-	for _, f := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), f, nil, parser.SkipObjectResolution)
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != root && (!below || entry.Name() == "testdata"):
+			return filepath.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		for _, d := range parsed.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+			if fn, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(fn.Name.Name, "Test") {
 				out = append(out, fn.Name.Name)
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
 }
 
+// testName is a test that a note names.
+var testName = regexp.MustCompile(`\bTest[A-Z]\w+`)
+
 // checkTable wants every row tested, or waiting for something, or explained,
-// and every test that has a number in a row.
+// every test that has a number in a row, and every test that a note names.
 func checkTable(t *testing.T, rows []tabled, format string, explained func(tabled) bool) {
 	t.Helper()
-	names := testNames(t)
+	names := slices.Concat(testNames(t, ".", false), testNames(t, "../../e2e", false))
+	everywhere := slices.Concat(testNames(t, "..", true), names)
 	tested := map[string]bool{}
 	for i, row := range rows {
 		if i > 0 && rows[i-1].number >= row.number {
@@ -179,6 +191,12 @@ func checkTable(t *testing.T, rows []tabled, format string, explained func(table
 		for _, n := range names {
 			if rest, ok := strings.CutPrefix(n, prefix); ok && strings.Trim(rest, "0123456789") == rest {
 				found, tested[n] = true, true
+			}
+		}
+		for _, n := range testName.FindAllString(row.note, -1) {
+			found = true
+			if !slices.Contains(everywhere, n) {
+				t.Errorf("%d names %s, which there is not", row.number, n)
 			}
 		}
 		if !found && row.waits == nothing && !explained(row) {
