@@ -33,6 +33,7 @@ type signOptions struct {
 	covers            []string
 	lifetime, renew   time.Duration
 	yes, noLeaves     bool
+	deletion          bool
 }
 
 func newSign() *cobra.Command {
@@ -43,7 +44,12 @@ func newSign() *cobra.Command {
 		Long: `Sign renders the application as the cluster would, shows which gated fields
 changed since the last receipts of this issuer, asks on a terminal (or takes
 --yes), and writes one receipt an object to .syncgate/ENVIRONMENT. Signing again
-what is signed changes no byte. Images must be pinned first: syncgate pin.`,
+what is signed changes no byte. Images must be pinned first: syncgate pin.
+
+With --deletion it reads live objects (kubectl get -o yaml) from standard input
+and signs that they may be deleted, where policy gates that (gatedDeletes). The
+receipt has to be on the live object first: what is printed are the kubectl
+commands that put it there.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.arg(args)
@@ -68,6 +74,10 @@ what is signed changes no byte. Images must be pinned first: syncgate pin.`,
 	f.StringVar(&o.imageCheck, "image-check", "", "a shell command that is run once for each image with the reference as its last argument, such as 'cosign verify --key k.pub'; if it fails nothing is signed")
 	f.BoolVar(&o.annotate, "annotate", false, "write receipts into the manifests (plain YAML files), comments kept, instead of the lock")
 	f.BoolVar(&o.noLeaves, "no-leaves", false, "leave out the field hashes that let a refusal name the field that moved")
+	f.BoolVar(&o.deletion, "deletion", false, "sign that live objects, read from standard input, may be deleted")
+	c.MarkFlagsMutuallyExclusive("deletion", "annotate")
+	c.MarkFlagsMutuallyExclusive("deletion", "prune")
+	c.MarkFlagsMutuallyExclusive("deletion", "renew-only")
 	if err := c.MarkFlagRequired("issuer"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -78,7 +88,10 @@ what is signed changes no byte. Images must be pinned first: syncgate pin.`,
 }
 
 func runSign(c *cobra.Command, o *signOptions) error {
-	if o.dir == "-" {
+	if o.deletion && o.dir != "-" {
+		return usage(c, "--deletion signs live objects: kubectl get -o yaml KIND NAME | syncgate sign - --deletion ...")
+	}
+	if o.dir == "-" && !o.deletion {
 		return usage(c, "receipts are written beside an application: give its directory")
 	}
 	e, err := o.effective(c, false)
@@ -96,6 +109,9 @@ func runSign(c *cobra.Command, o *signOptions) error {
 	b, err := app.New(c.Context(), settings)
 	if err != nil {
 		return err
+	}
+	if o.deletion {
+		return signDeletions(c, o, b, s, e)
 	}
 	if err := b.Sound(e); err != nil {
 		return err

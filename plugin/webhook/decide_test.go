@@ -87,9 +87,9 @@ func TestDecide(t *testing.T) {
 		{name: "force is refused when it comes", op: "UPDATE", obj: with(signed(plain), gate.ArgoSyncOptions, "Replace=true"), old: signed(plain), how: Denied, code: gate.ForceNotAllowed},
 		{name: "force that was there before the gate is left alone", op: "UPDATE", obj: with(signed(plain), gate.ArgoSyncOptions, "Replace=true"), old: with(signed(plain), gate.ArgoSyncOptions, "Replace=true"), how: Unchanged},
 
-		{name: "DELETE is free", op: "DELETE", old: tree(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: n, namespace: shop}, spec: {podSelector: {}}}`), how: OutOfScope},
-		{name: "unless policy gates it", policy: "gatedDeletes: [NetworkPolicy]\n", op: "DELETE", old: tree(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: n, namespace: shop}, spec: {podSelector: {}}}`), how: Denied, code: gate.ReceiptMissing},
-		{name: "a namespace on its way out takes it along", policy: "gatedDeletes: [NetworkPolicy]\n", op: "DELETE", user: controller + "namespace-controller", old: tree(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: n, namespace: shop}, spec: {podSelector: {}}}`), how: Exempt},
+		{name: "DELETE is free", op: "DELETE", old: tree(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny, namespace: shop}, spec: {podSelector: {}}}`), how: OutOfScope},
+		{name: "unless policy gates it", policy: "gatedDeletes: [NetworkPolicy]\n", op: "DELETE", old: tree(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny, namespace: shop}, spec: {podSelector: {}}}`), how: Denied, code: gate.ReceiptMissing},
+		{name: "a namespace on its way out takes it along", policy: "gatedDeletes: [NetworkPolicy]\n", op: "DELETE", user: controller + "namespace-controller", old: tree(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny, namespace: shop}, spec: {podSelector: {}}}`), how: Exempt},
 
 		{name: "CONNECT is nothing we judge", op: "CONNECT", obj: tree(t, plain), how: Denied, code: gate.PolicyInvalid},
 		{name: "a CREATE without an object", op: "UPDATE", old: tree(t, plain), how: Denied, code: gate.ObjectMalformed},
@@ -164,5 +164,25 @@ func TestARefusalNeverMakesFluxDelete(t *testing.T) {
 	}
 	if strings.Contains(strings.ToLower(v.Message), "immutable") {
 		t.Errorf("message: got %q, which makes Flux delete the live object", v.Message)
+	}
+}
+
+func TestAGatedDeletionNeedsAReceiptForWhatIsLeft(t *testing.T) {
+	const policy = `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny, namespace: shop}, spec: {podSelector: {}}}`
+	s := state(t, "gatedDeletes: [NetworkPolicy]\n")
+	if v := s.decide(ask("DELETE", person, nil, sign(t, tree(t, policy), "release", nil)), now); v.Allowed || v.Reason != gate.DigestMismatch {
+		t.Errorf("with the receipt of the policy itself: got %t %s %q", v.Allowed, v.Reason, v.Message)
+	}
+	// A policy without a spec is not an empty projection, but selects all Pods.
+	empty := receiptFor(t, tree(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny, namespace: shop}}`), "release", func(c *receipt.Claims) { c.Leaves = nil })
+	if v := s.decide(ask("DELETE", person, nil, carry(tree(t, policy), empty)), now); v.Allowed {
+		t.Error("a NetworkPolicy without a spec selects every Pod, and is not an empty projection")
+	}
+	gone := deletionReceipt(t, "networking.k8s.io/NetworkPolicy/shop/deny", "network")
+	if v := s.decide(ask("DELETE", person, nil, carry(tree(t, policy), gone)), now); !v.Allowed || v.How != ByReceipt {
+		t.Errorf("with a receipt for the deletion: got %t %s %q", v.Allowed, v.Reason, v.Message)
+	}
+	if v := s.decide(ask("UPDATE", person, carry(tree(t, strings.Replace(policy, "podSelector: {}", "podSelector: {}, egress: [{}]", 1)), gone), tree(t, policy)), now); v.Allowed {
+		t.Error("a receipt for the deletion lets a change in")
 	}
 }

@@ -168,6 +168,29 @@ func receiptFor(t testing.TB, obj map[string]any, issuer string, change func(*re
 	return compact
 }
 
+// deletionReceipt is for the empty projection of a subject.
+func deletionReceipt(t testing.TB, subject string, covers ...projection.Category) string {
+	t.Helper()
+	p, err := projection.Project(tree(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: n}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := p.Empty().Digest(covers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := receipt.Claims{Issuer: "release", Subject: subject, Environment: "prod", Profile: projection.Profile,
+		IssuedAt: now - day, Expires: now + day, ID: "01J9deletionxxxxxxxxxxxxxx", Digest: digest}
+	for _, x := range covers {
+		c.Covers = append(c.Covers, string(x))
+	}
+	compact, err := receipt.Sign(c, signer(t, "release"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compact
+}
+
 // ask makes the request that an API server would make of these objects.
 func ask(operation, user string, obj, old map[string]any) request {
 	subject := obj
