@@ -88,6 +88,8 @@ configMapGenerator: [{name: syncgate-policy, files: [policy.yaml, keys.jwks.json
 		switch {
 		case v.EmptyDir != nil:
 			got[m.MountPath] = []string{"emptyDir " + v.Name}
+		case v.ConfigMap != nil && v.ConfigMap.Optional != nil && *v.ConfigMap.Optional:
+			got[m.MountPath] = []string{v.ConfigMap.Name + ", if it is there"}
 		case v.ConfigMap != nil:
 			got[m.MountPath] = configMaps[v.ConfigMap.Name]
 		default:
@@ -99,6 +101,8 @@ configMapGenerator: [{name: syncgate-policy, files: [policy.yaml, keys.jwks.json
 		"/home/argocd/cmp-server/plugins": {"emptyDir plugins"},
 		"/home/argocd/cmp-server/config":  {"plugin.yaml"},
 		"/etc/syncgate":                   {"keys.jwks.json", "policy.yaml"},
+		"/etc/syncgate-off":               {"syncgate-off, if it is there"},
+		"/etc/syncgate-apps":              {"syncgate-apps, if it is there"},
 		"/tmp":                            {"emptyDir syncgate-tmp"},
 	}, got); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,8 @@ import (
 
 // Settings say which application, and by which rules.
 type Settings struct {
-	Render    render.Options   // Dir is the application's directory, the lock is beside it
+	Render    render.Options   // Dir is the application's directory
+	Lock      string           // the directory that holds the lock; empty: Render.Dir
 	Namespace string           // of the destination: where objects without a namespace go
 	Effective policy.Effective // what policy means for this application
 	Registry  pin.Resolver     // asked if policy's pins say Registry; nil otherwise
@@ -74,7 +76,7 @@ type Build struct {
 	Lock     *lock.Lock        // nil for a stream
 	Inputs   lock.RenderInputs // what the render depended on beside the repository
 
-	dir       string            // the application's
+	dir       string            // where the lock is
 	signedFor lock.RenderInputs // what the lock says of the inputs
 }
 
@@ -100,7 +102,7 @@ func New(ctx context.Context, s Settings) (*Build, error) {
 		}
 		b.Objects = objects
 	} else {
-		if err := b.open(s.Render.Dir); err != nil {
+		if err := b.open(s.Render.Dir, cmp.Or(s.Lock, s.Render.Dir)); err != nil {
 			return nil, err
 		}
 		r, err := render.Render(ctx, s.Render)
@@ -138,21 +140,21 @@ func (b *Build) warnUnknown() {
 	}
 }
 
-// open reads the lock beside the application.
-func (b *Build) open(dir string) error {
+// open reads the lock in at.
+func (b *Build) open(dir, at string) error {
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		r := Refuse(gate.RenderFailed, "%q is not a directory", dir)
 		r.Sentence.Fix = "check the path"
 		return r
 	}
-	l, err := lock.Open(dir)
+	l, err := lock.Open(at)
 	if err != nil {
 		return refuse(gate.RenderFailed, "reading the lock", err, "repair or remove the file it names, then sign again")
 	}
-	if b.signedFor, err = lock.ReadRenderInputs(dir); err != nil {
+	if b.signedFor, err = lock.ReadRenderInputs(at); err != nil {
 		return refuse(gate.RenderFailed, "reading the lock", err, "repair or remove the file it names, then sign again")
 	}
-	b.Lock, b.dir = l, dir
+	b.Lock, b.dir = l, at
 	return nil
 }
 

@@ -22,12 +22,16 @@ writes nothing to stdout, one line to stderr, and ends with status 10 (policy),
 
 It reads the environment that Argo CD gives to plugins (ARGOCD_APP_NAME,
 ARGOCD_APP_NAMESPACE, ARGOCD_APP_SOURCE_PATH, ARGOCD_APP_PARAMETERS) and
-SYNCGATE_POLICY, SYNCGATE_OFF, SYNCGATE_TIMEOUT, SYNCGATE_RENDER_COMMAND of the
-sidecar. A chart needs ARGOCD_APP_NAME, which is its release's name unless the
+SYNCGATE_POLICY, SYNCGATE_OFF, SYNCGATE_APPS, SYNCGATE_TIMEOUT,
+SYNCGATE_RENDER_COMMAND of the sidecar. A chart needs ARGOCD_APP_NAME, which is its release's name unless the
 parameter helm.releaseName gives another.
 
 While "syncgate off --app" is in force for ARGOCD_APP_NAME, what policy refuses
-passes in silence, but for protected namespaces.`,
+passes in silence, but for protected namespaces.
+
+With SYNCGATE_APPS the annotations of the Application count, which
+syncgate-controller publishes there. They can only tighten, and an application
+that nothing is published for is refused.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			r.Dir, r.Environ, r.Now = ".", os.Environ(), time.Now().Unix()
@@ -39,6 +43,7 @@ passes in silence, but for protected namespaces.`,
 	}
 	c.Flags().StringVar(&r.Policy, "policy", "", "policy file (default $SYNCGATE_POLICY, else "+DefaultPolicy+")")
 	c.Flags().StringVar(&r.Off, "off", "", "directory where the ConfigMap syncgate-off is mounted (default $SYNCGATE_OFF, else none)")
+	c.Flags().StringVar(&r.Apps, "apps", "", "directory where the ConfigMap syncgate-apps is mounted (default $SYNCGATE_APPS, else none)")
 	c.Flags().StringVar(&r.Environment, "environment", "", "environment of the policy to check for (default: the one that policy selects)")
 	return c
 }

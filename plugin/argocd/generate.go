@@ -37,6 +37,7 @@ type Request struct {
 	Environ     []string                 // the same, whole
 	Policy      string                   // overrides SYNCGATE_POLICY
 	Off         string                   // directory of off-switches; overrides SYNCGATE_OFF
+	Apps        string                   // directory of per-app settings; overrides SYNCGATE_APPS
 	Environment string                   // asked for by an operator, not by the application
 	Now         int64                    // seconds since the epoch
 }
@@ -116,12 +117,19 @@ func generate(ctx context.Context, r Request, out *bytes.Buffer) (warning string
 		return "", err
 	}
 	who := r.application()
-	e, err := app.Effective(p, who, r.Environment)
+	asked, err := r.asked(who.Name)
+	if err != nil {
+		return "", err
+	}
+	e, err := effective(p, who, r.Environment, asked)
 	if err != nil {
 		return "", err
 	}
 	s := app.Settings{Namespace: who.Namespace, Effective: e, Keep: app.KeepBytes}
 	if s.Render, err = r.render(); err != nil {
+		return "", err
+	}
+	if err := place(asked, &s); err != nil {
 		return "", err
 	}
 	if s.Registry, err = resolver(e); err != nil {

@@ -184,6 +184,7 @@ func hasKey(list []receipt.Key, id string) bool {
 // take revocations back.
 func (v *validator) revocationList() *gate.Revocations {
 	d := v.doc.Revocations
+	v.rules = len(v.loaded)
 	if d == nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/syncgate/syncgate/plugin/projection"
+	"github.com/syncgate/syncgate/plugin/receipt"
 )
 
 // Hash is a name for everything that was read: "sha256:" and 64 lower-case
@@ -15,6 +16,20 @@ import (
 // this order, each with its name as the policy has it. Replicas that show the
 // same have loaded the same, wherever the files are. The zero Policy has none.
 func (p *Policy) Hash() string { return p.hash }
+
+// RulesHash is Hash without the revocation list: what else decides.
+func (p *Policy) RulesHash() string { return p.rulesHash }
+
+// Revocations returns the entries of the revocation list, none without one.
+func (p *Policy) Revocations() []receipt.Revocation {
+	if p.base.Rules.Revocations == nil {
+		return nil
+	}
+	return p.base.Rules.Revocations.List.Entries
+}
+
+// Annotation is the key under which objects carry receipts.
+func (p *Policy) Annotation() string { return p.base.Annotation }
 
 // KeyIDs returns the IDs of all keys of all issuers, retired ones too, sorted.
 func (p *Policy) KeyIDs() []string { return p.keyIDs }
@@ -63,8 +78,8 @@ func (v *validator) record(name string, data []byte) {
 	}
 }
 
-func (v *validator) hash() string {
-	sum := sha256.Sum256(v.loaded)
+func hash(loaded []byte) string {
+	sum := sha256.Sum256(loaded)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 

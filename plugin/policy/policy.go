@@ -55,6 +55,12 @@ type Policy struct {
 	warnings     []string
 	keyIDs       []string
 	hash         string
+	rulesHash    string // without the revocation list
+
+	// To name the line that forbids what an application asks for.
+	file       string
+	lines      map[string]int
+	categories []categoryDoc
 }
 
 // Load reads a policy file and the key sets and revocation list that it names;

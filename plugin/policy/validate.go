@@ -36,6 +36,7 @@ type validator struct {
 	required     map[projection.Category]int64
 	custom       []customKind // that the webhook judges
 	loaded       []byte       // every file, to be hashed
+	rules        int          // how much of it was loaded before the revocation list
 }
 
 func (v *validator) policy() *Policy {
@@ -72,7 +73,8 @@ func (v *validator) policy() *Policy {
 	v.minRemaining(p.base)
 	p.apps = v.appRules(p.base)
 	p.warnings = v.warnings(p.admission)
-	p.custom, p.keyIDs, p.hash = v.custom, v.keyIDs(), v.hash()
+	p.custom, p.keyIDs, p.hash, p.rulesHash = v.custom, v.keyIDs(), hash(v.loaded), hash(v.loaded[:v.rules])
+	p.file, p.lines, p.categories = v.file, v.lines, v.doc.Categories
 	return p
 }
 

@@ -70,6 +70,7 @@ var links = map[string]struct{ allowed, never []string }{
 	"plugin/lock":              {append(own("internal/jcs", "projection", "receipt"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4", "go.yaml.in/yaml"), []string{"net/http", "os/exec"}},
 	"plugin/policy":            {append(own("internal/jcs", "projection", "receipt", "gate", "keys"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4", "go.yaml.in/yaml"), []string{"net/http"}},
 	"plugin/offswitch":         {append(own("internal/jcs"), "github.com/gowebpki/jcs"), []string{"net/http", "os/exec"}},
+	"plugin/settings":          {append(own("internal/jcs", "projection", "receipt", "gate", "keys", "policy"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4", "go.yaml.in/yaml"), []string{"net/http"}},
 	"plugin/admission":         {append(own("internal/jcs", "projection", "receipt", "gate", "keys", "policy"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4", "go.yaml.in/yaml"), []string{"net/http"}},
 	// What stands in the path of every request links the core, the policy and
 	// what it is measured with: no renderer, no client of the API server.
@@ -182,9 +183,9 @@ var layers = []struct {
 	apart    bool
 }{
 	{"core", core, false},
-	{"edge", []string{"manifests", "plugin/internal/parallel", "plugin/internal/manifest", "plugin/lock", "plugin/keys", "plugin/policy", "plugin/offswitch", "plugin/admission"}, false},
+	{"edge", []string{"manifests", "plugin/internal/parallel", "plugin/internal/manifest", "plugin/lock", "plugin/keys", "plugin/policy", "plugin/offswitch", "plugin/settings", "plugin/admission"}, false},
 	{"adapters", []string{"plugin/render", "plugin/registry", "plugin/gitrev", "plugin/live"}, true},
-	{"the joining of them", []string{"plugin/app", "plugin/application", "plugin/annotate"}, false},
+	{"the joining of them", []string{"plugin/app", "plugin/application", "plugin/annotate", "plugin/migrate"}, false},
 	{"front ends", []string{"plugin/argocd", "plugin/cli", "plugin/flux", "plugin/webhook"}, true},
 	{"programs", []string{"cmd/syncgate", "cmd/syncgate-webhook", "cmd/syncgate-controller"}, true},
 }
