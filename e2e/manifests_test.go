@@ -88,7 +88,12 @@ func (g *guarded) namespaceWithPolicies() string {
 }
 
 func (g *guarded) typeChecked(t *testing.T) {
-	names := []string{"syncgate-digests", "syncgate-own-namespace", "syncgate-namespace", "syncgate-accounts"}
+	g.typeCheckedOf(t, "syncgate-digests", "syncgate-own-namespace", "syncgate-namespace", "syncgate-accounts")
+}
+
+// typeCheckedOf waits until the API server has looked at policies by their
+// names, and reports what it finds odd in them.
+func (g *guarded) typeCheckedOf(t *testing.T, names ...string) {
 	for _, name := range names {
 		var p *unstructured.Unstructured
 		g.Eventually("type check of "+name, func() (string, bool) {

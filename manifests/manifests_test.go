@@ -201,6 +201,9 @@ func TestKustomizeBuildsTheBaseAndItsComponents(t *testing.T) {
 	if got := names(t, build(t, "resources: [../manifests/policies]\n", map[string]string{})); len(got) != 8 {
 		t.Errorf("policies: got %q, want four with a binding each", got)
 	}
+	if got := names(t, build(t, "resources: [../manifests/policies/argocd]\n", map[string]string{})); len(got) != 6 {
+		t.Errorf("policies for Argo CD: got %q, want three with a binding each", got)
+	}
 }
 
 // What README.md says: the image by digest everywhere, the policy beside it.
@@ -283,8 +286,8 @@ func TestPoliciesRefuseWith403AndFailClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if count != 5 {
-		t.Errorf("got %d policies, want 5", count)
+	if count != 8 {
+		t.Errorf("got %d policies, want 8", count)
 	}
 }
 

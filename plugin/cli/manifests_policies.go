@@ -18,7 +18,8 @@ import (
 
 func newManifestsPolicies() *cobra.Command {
 	var file, out string
-	var onStart bool
+	var onStart, argo bool
+	var projects, destinations []string
 	c := &cobra.Command{
 		Use:   "policies",
 		Short: "Print the ValidatingAdmissionPolicies that hold while the webhook is dead",
@@ -29,24 +30,33 @@ that need no digest are those of the policy.
 
 --static prints the form that an API server of 1.37 or later loads from its own
 disk, with one more policy that guards the webhook's configuration and these
-policies themselves. With --out the files are written to a directory, which must
-not exist.`,
+policies themselves.
+
+--argocd prints those for the cluster that Argo CD's Applications are in instead:
+the plugin on every source in gated projects (--projects, by default all), the
+environment asked for by destination (--destination), and the gate's annotations
+and project for its administrators alone.
+
+With --out the files are written to a directory, which must not exist.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			p, err := admissionPolicy(file)
 			if err != nil {
 				return err
 			}
-			files, err := policies(p, onStart)
-			if err != nil {
+			if !argo && (len(projects) > 0 || len(destinations) > 0) {
+				return usage(c, "--projects and --destination go with --argocd")
+			}
+			var files manifestFiles
+			if argo {
+				if files, err = argoPolicies(p, onStart, projects, destinations); err != nil {
+					return usage(c, "%v", err)
+				}
+			} else if files, err = policies(p, onStart); err != nil {
 				return err
 			}
 			if out != "" && !onStart {
-				data, err := manifests.Policies.ReadFile("policies/kustomization.yaml")
-				if err != nil {
-					return err
-				}
-				files = append(files, manifestFile{"policies/kustomization.yaml", data})
+				files = append(files, kustomizationOf(files))
 			}
 			return files.put(c.OutOrStdout(), out)
 		},
@@ -55,7 +65,19 @@ not exist.`,
 	f.StringVar(&file, "policy", os.Getenv("SYNCGATE_POLICY"), "the operator's policy file (default $SYNCGATE_POLICY)")
 	f.BoolVar(&onStart, "static", false, "print the form that an API server loads at start")
 	f.StringVar(&out, "out", "", "directory to write the files to")
+	f.BoolVar(&argo, "argocd", false, "print those for Argo CD's Applications instead")
+	f.StringSliceVar(&projects, "projects", nil, "argocd: the gated projects (default: all but the gate's own, syncgate)")
+	f.StringArrayVar(&destinations, "destination", nil, "argocd: ENVIRONMENT=SERVER or ENVIRONMENT=NAME, an environment of policy that may be asked for at a destination; with one given, every other pair is refused")
 	return c
+}
+
+// kustomizationOf names the files, which stand beside it.
+func kustomizationOf(files manifestFiles) manifestFile {
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"
+	for _, f := range files {
+		text += "- " + path.Base(f.path) + "\n"
+	}
+	return manifestFile{"policies/kustomization.yaml", []byte(text)}
 }
 
 // What a policy decides, as the files say it when none has.
