@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -167,10 +168,10 @@ func TestDepthAndSizeAreBounded(t *testing.T) {
 	}
 	labels := map[string]any{}
 	for i := range maxLeaves + 1 {
-		labels[json.Number(strings.Repeat("a", 1+i%50)).String()+string(rune(0x4e00+i))] = "x"
+		labels["label-"+strconv.Itoa(i)] = "x"
 	}
 	if _, err := Project(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"labels": labels}}); err == nil {
-		t.Error("20001 leaves: no error")
+		t.Errorf("%d leaves: no error", maxLeaves+1)
 	}
 }
 
