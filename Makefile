@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-MODULES := . e2e e2e/fluxgen e2e/kube e2e/argocd2
+MODULES := . e2e e2e/fluxgen e2e/kube e2e/argocd2 e2e/native/kustomize e2e/native/helm
 PROGRAMS := $(patsubst %,./%,$(filter-out cmd/internal,$(wildcard cmd/*)))
 FUZZTIME ?= 30s
 SOAK ?= 10m
@@ -12,7 +12,7 @@ OUT ?= bin/corpus.tsv
 EXPECT ?= $(patsubst %/,%,$(dir $(patsubst %/,%,$(CORPUS))))/RENDER.tsv
 IMAGE ?= ghcr.io/syncgate/syncgate:dev
 
-.PHONY: help demo test e2e lint bench soak fuzz build corpus invariance invariance-record image tidy
+.PHONY: help demo test e2e lint bench soak fuzz build corpus parity invariance invariance-record image tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -54,6 +54,15 @@ corpus: ## run the whole gate over a folder of manifests, overlays and charts (C
 	mkdir -p "$$(dirname '$(OUT)')"
 	go run ./cmd/internal/corpus --corpus '$(CORPUS)' --out '$(OUT)' \
 		$(if $(wildcard $(EXPECT)),--expect '$(EXPECT)' --explained cmd/internal/corpus/explained.tsv)
+
+parity: OUT = bin/parity.tsv
+parity: ## render a folder's applications by Argo CD's own code and by the gate, and compare (CORPUS=DIR OUT=FILE.tsv)
+	@test -d '$(CORPUS)' || { echo "no folder $(CORPUS): give CORPUS=DIR" >&2; exit 1; }
+	mkdir -p "$$(dirname '$(OUT)')"
+	built=$$(e2e/build.sh native)
+	path() { awk -v name="$$1" '$$1 == name { print $$2 }' <<<"$$built"; }
+	go run ./cmd/internal/parity --corpus '$(CORPUS)' --out '$(OUT)' --explained cmd/internal/parity/explained.tsv \
+		--argocd "$$(path argocd)" --kustomize "$$(path kustomize)" --helm "$$(path helm)"
 
 invariance: OUT = bin/invariance.tsv
 invariance: ## ask a real API server whether the digests of a folder's manifests stay once stored (CORPUS=DIR OUT=FILE.tsv)

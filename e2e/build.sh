@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# build.sh builds the control plane and Argo CD from their Go modules and prints
-# one line each: NAME PATH.
+# build.sh [native] builds the control plane and Argo CD from their Go modules,
+# and with "native" kustomize and Helm, and prints one line each: NAME PATH.
 #
 # Linking them takes a minute on a small machine even when the Go cache is warm,
 # and compiling them takes many. So the finished binaries are kept in
@@ -26,13 +26,15 @@ kube_version() {
 	echo "$flags"
 }
 
-# build NAME DIR LDFLAGS
+# build NAME DIR LDFLAGS [PACKAGE]: the package in DIR, or one of the tools of
+# the module there.
 build() {
-	local name=$1 dir=$2 ldflags="-s -w $3" key out tmp
+	local name=$1 dir=$2 ldflags="-s -w $3" package=${4:-.} key out tmp
 	key=$({
 		go version
-		echo "$ldflags"
-		cat "$dir"/*.go "$dir/go.mod" "$dir/go.sum" build.sh
+		echo "$ldflags $package"
+		[ "$package" != . ] || cat "$dir"/*.go
+		cat "$dir/go.mod" "$dir/go.sum" build.sh
 	} | sha256sum | cut -c1-16)
 	out=$cache/$name-$key
 	if [ ! -x "$out" ]; then
@@ -41,7 +43,7 @@ build() {
 		# Without debug information these compile in half the memory.
 		# GOGC trades some of that for time.
 		if ! (cd "$dir" && GOGC=${GOGC:-400} GOWORK=off GOFLAGS=-mod=readonly CGO_ENABLED=0 \
-			go build -gcflags=all=-dwarf=false -ldflags "$ldflags" -o "$tmp" . >&2); then
+			go build -gcflags=all=-dwarf=false -ldflags "$ldflags" -o "$tmp" "$package" >&2); then
 			rm -f "$tmp"
 			echo "build.sh: building $name failed" >&2
 			exit 1
@@ -56,6 +58,12 @@ build() {
 
 build kube kube "$(kube_version)"
 build argocd argocd2 ""
+# Those that Argo CD v2.14 brings along (hack/tool-versions.sh there), under the
+# names by which it calls them, for what it renders itself.
+if [ "${1:-}" = native ]; then
+	build kustomize native/kustomize "" sigs.k8s.io/kustomize/kustomize/v5
+	build helm native/helm "" helm.sh/helm/v3/cmd/helm
+fi
 # The CRDs and the stock repo-server come from the very module that was built,
 # which the module cache need not hold when the binary was not built just now.
 argocd_module=$(cd argocd2 && export GOWORK=off && go mod download github.com/argoproj/argo-cd/v2 >&2 &&
