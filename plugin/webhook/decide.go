@@ -44,10 +44,14 @@ const (
 func (s *State) decide(r request, now int64) Verdict {
 	w := r.writer()
 	a := s.policy.Admission()
+	scope := r.Namespace
+	if r.Group == "" && r.Kind == "Namespace" {
+		scope = "" // it is in no namespace, though the request says that it is in itself
+	}
 	switch {
 	case admission.Exempt(a, w):
 		return Verdict{Allowed: true, How: Exempt}
-	case r.Namespace != "" && (r.Namespace == a.Namespace || !a.Gated(r.Namespace)):
+	case scope != "" && (scope == a.Namespace || !a.Gated(scope)):
 		return Verdict{Allowed: true, How: OutOfScope}
 	case r.Operation == admission.Delete && !slices.Contains(a.GatedDeletes, r.Kind):
 		return Verdict{Allowed: true, How: OutOfScope}
@@ -57,7 +61,7 @@ func (s *State) decide(r request, now int64) Verdict {
 			"%s of %s/%s is nothing that this webhook judges: its configuration is not the generated one", r.Operation, r.Kind, r.Subresource),
 			Fix: "syncgate manifests webhook --configuration, apply it"})
 	}
-	e, err := s.effective(r.Namespace)
+	e, err := s.effective(scope)
 	if err != nil {
 		return s.refuse(r, policy.Effective{}, gate.Item{Reason: gate.PolicyInvalid, Text: err.Error(), Fix: "mend the policy; retrying does not help"})
 	}

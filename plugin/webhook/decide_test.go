@@ -71,6 +71,7 @@ func TestDecide(t *testing.T) {
 		{name: "a ControllerRevision is its controllers'", op: "CREATE", obj: signed(`{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: r, namespace: shop}, data: {spec: {template: {spec: {containers: [{name: a, image: "` + pinned + `"}]}}}}}`), how: Denied, code: gate.ObjectMalformed},
 
 		{name: "an excluded namespace is left alone", policy: "scope: {admission: {namespaces: {exclude: [shop]}}}\n", op: "CREATE", obj: tree(t, plain), how: OutOfScope},
+		{name: "but not the Namespace itself, whose labels others go by", policy: "scope: {admission: {namespaces: {exclude: [shop]}}}\n", op: "UPDATE", obj: tree(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {team: payments}}}`), old: tree(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`), how: Denied, code: gate.ReceiptMissing, text: "Namespace shop"},
 		{name: "one that is not included too", policy: "scope: {admission: {namespaces: {include: [other]}}}\n", op: "CREATE", obj: tree(t, plain), how: OutOfScope},
 		{name: "Warn lets pass", policy: "mode: {admission: Warn}\n", op: "CREATE", obj: tree(t, plain), how: Warned, code: gate.ReceiptMissing, text: "SYNC WOULD BE REFUSED"},
 
@@ -102,7 +103,11 @@ func TestDecide(t *testing.T) {
 			if user == "" {
 				user = person
 			}
-			v := s.decide(ask(tt.op, user, tt.obj, tt.old), now)
+			q := ask(tt.op, user, tt.obj, tt.old)
+			if q.Kind == "Namespace" {
+				q.Namespace = q.Name // as the API server has it
+			}
+			v := s.decide(q, now)
 			if v.How != tt.how || v.Reason != tt.code {
 				t.Fatalf("got %s %s %q, want %s %s", v.How, v.Reason, v.Message, tt.how, tt.code)
 			}
@@ -115,7 +120,7 @@ func TestDecide(t *testing.T) {
 			if !strings.Contains(v.Message, tt.text) {
 				t.Errorf("message: got %q, want it to contain %q", v.Message, tt.text)
 			}
-			dry := ask(tt.op, user, tt.obj, tt.old)
+			dry := q
 			dry.DryRun = true
 			if d := s.decide(dry, now); d.Allowed != v.Allowed || d.Message != v.Message {
 				t.Errorf("a dry run is answered otherwise: got %t %q, want %t %q", d.Allowed, d.Message, v.Allowed, v.Message)
