@@ -2,6 +2,7 @@
 #
 # - the Argo CD sidecar: its entry point is argocd-cmp-server, which Argo CD's own
 #   image provides (manifests/argocd/sidecar.yaml), so PATH must find syncgate;
+# - the controller beside Argo CD: command [syncgate-controller] (manifests/argocd/controller);
 # - the admission webhook: command [syncgate-webhook] (manifests/webhook);
 # - its certificate Job: command [syncgate, certificates].
 #
@@ -14,7 +15,7 @@ RUN go mod download
 COPY cmd cmd
 COPY manifests manifests
 COPY plugin plugin
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /out/bin/ ./cmd/syncgate ./cmd/syncgate-webhook \
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /out/bin/ ./cmd/syncgate ./cmd/syncgate-controller ./cmd/syncgate-webhook \
 	&& mkdir -m 1777 /out/tmp
 
 FROM scratch

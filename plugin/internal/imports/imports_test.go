@@ -76,6 +76,13 @@ var links = map[string]struct{ allowed, never []string }{
 	// what it is measured with: no renderer, no client of the API server.
 	"cmd/syncgate-webhook": {append(own("internal/jcs", "projection", "receipt", "gate", "keys", "policy", "offswitch", "admission", "webhook"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4", "go.yaml.in/yaml", "github.com/spf13/pflag", "golang.org/x/sync",
 		"github.com/prometheus", "github.com/beorn7/perks", "github.com/cespare/xxhash", "github.com/munnerz/goautoneg", "google.golang.org/protobuf", "golang.org/x/sys", "go.opentelemetry.io/otel"), []string{"plugin"}},
+	// What follows Applications links a client of the API server, and nothing
+	// that renders or fetches.
+	"cmd/syncgate-controller": {append(own("internal/jcs", "projection", "receipt", "gate", "keys", "policy", "offswitch", "settings", "argocd/controller"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4", "go.yaml.in/yaml", "github.com/spf13/pflag",
+		"sigs.k8s.io/controller-runtime", "k8s.io", "sigs.k8s.io/json", "sigs.k8s.io/randfill", "sigs.k8s.io/structured-merge-diff", "sigs.k8s.io/yaml", "github.com/argoproj/argo-cd/v2/pkg/apis/application",
+		"github.com/prometheus", "github.com/beorn7/perks", "github.com/cespare/xxhash", "github.com/munnerz/goautoneg", "google.golang.org/protobuf", "golang.org/x", "go.opentelemetry.io/otel",
+		"github.com/davecgh/go-spew", "github.com/emicklei/go-restful", "github.com/evanphx/json-patch", "github.com/fsnotify/fsnotify", "github.com/fxamacker/cbor", "github.com/go-logr/logr", "github.com/go-openapi", "github.com/google/gnostic-models", "github.com/google/uuid",
+		"github.com/json-iterator/go", "github.com/modern-go", "github.com/pmezard/go-difflib", "github.com/x448/float16", "gomodules.xyz/jsonpatch", "gopkg.in/evanphx/json-patch.v4", "gopkg.in/inf.v0"), []string{"plugin"}},
 	"plugin/keys": {append(own("internal/jcs", "projection", "receipt"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4"), []string{"net/http"}},
 }
 

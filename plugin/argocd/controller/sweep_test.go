@@ -1,0 +1,397 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/syncgate/syncgate/plugin/offswitch"
+	"github.com/syncgate/syncgate/plugin/receipt"
+	"github.com/syncgate/syncgate/plugin/settings"
+)
+
+func forbidden(kind string) error {
+	return apierrors.NewForbidden(schema.GroupResource{Resource: kind}, "", nil)
+}
+
+func native(t *testing.T, name string) *unstructured.Unstructured {
+	return without(app(t, name), "spec", "source", "plugin")
+}
+
+// settled is a world in which every gated Application was refreshed.
+func settled(t *testing.T, dir string, objects ...client.Object) *world {
+	t.Helper()
+	w := newWorld(t, dir, objects...)
+	w.sweep()
+	w.refreshAll()
+	w.sweep()
+	w.said()
+	if n := w.pace.size(); n != 0 {
+		t.Fatalf("%d refreshes are due in a settled world", n)
+	}
+	return w
+}
+
+func TestASweepPublishesAndRefreshesOnce(t *testing.T) {
+	w := newWorld(t, files(t, ""), app(t, "web"), annotated(app(t, "api"), "syncgate.io/mode", "Enforce"), native(t, "old"))
+	w.sweep()
+	if diff := cmp.Diff(map[string]string{"web": "{}", "api": `{"mode":"Enforce"}`, "old": "{}"}, w.configMap(settings.ConfigMap)); diff != "" {
+		t.Errorf("published (-want +got):\n%s", diff)
+	}
+	if _, r, wait, any := w.pace.next(w.now); !any || wait < time.Minute || wait > 66*time.Second {
+		t.Errorf("the first refresh, for %q, is due in %s; want what the sidecars' mounts take", r.cause, wait)
+	}
+	if diff := cmp.Diff(map[string]string{"web": "new", "api": "new"}, w.refreshAll()); diff != "" {
+		t.Errorf("refreshed (-want +got):\n%s", diff)
+	}
+	for name, want := range map[string]string{"web": "hard", "api": "hard", "old": ""} {
+		if got := w.get(name).GetAnnotations()[refreshAnnotation]; got != want {
+			t.Errorf("%s: refresh is %q, want %q", name, got, want)
+		}
+	}
+	w.sweep()
+	if len(w.writes) != 0 || w.pace.size() != 0 {
+		t.Errorf("a sweep without news wrote %q and made %d refreshes due", w.writes, w.pace.size())
+	}
+	if got := w.metric("syncgate_argocd_refreshes_total", "new"); got != 2 {
+		t.Errorf("refreshes in metrics: got %v, want 2", got)
+	}
+}
+
+// TestARestartRefreshesNothingAgain: what was refreshed is kept in the cluster.
+func TestARestartRefreshesNothingAgain(t *testing.T) {
+	w := settled(t, files(t, ""), app(t, "web"))
+	again := *w
+	again.Controller = &Controller{Client: w.Client, Reader: w.Reader, Events: w.events, Loader: w.Loader, Metrics: w.Metrics, Log: w.Log, Now: w.Now, ArgoNamespace: "argocd", pace: newPacer(1, 1)}
+	again.sweep()
+	if again.pace.size() != 0 {
+		t.Errorf("%d refreshes are due", again.pace.size())
+	}
+}
+
+func TestEveryGatedApplicationIsRefreshedForAPolicy(t *testing.T) {
+	w := settled(t, files(t, ""), app(t, "web"), app(t, "api"), native(t, "old"))
+	w.reload("mode: {render: Warn}\n")
+	w.sweep()
+	if diff := cmp.Diff(map[string]string{"web": "policy", "api": "policy"}, w.refreshAll()); diff != "" {
+		t.Errorf("refreshed (-want +got):\n%s", diff)
+	}
+}
+
+func TestOneApplicationIsRefreshedForItsAnnotations(t *testing.T) {
+	w := settled(t, files(t, ""), app(t, "web"), app(t, "api"))
+	w.change("web", func(u *unstructured.Unstructured) { annotated(u, "syncgate.io/categories", "service") })
+	w.sweep()
+	if got := w.configMap(settings.ConfigMap)["web"]; got != `{"categories":["service"]}` {
+		t.Errorf("published: got %s", got)
+	}
+	if w.writes[0] != "update ConfigMap syncgate-apps" {
+		t.Errorf("wrote %q, want the settings first", w.writes)
+	}
+	// It is put off when it changes again, and dropped when it is as before.
+	_, first, _, _ := w.pace.next(w.now)
+	w.now = w.now.Add(time.Minute)
+	w.change("web", func(u *unstructured.Unstructured) { annotated(u, "syncgate.io/categories", "service,rbac") })
+	w.sweep()
+	if _, second, _, _ := w.pace.next(w.now); !second.at.After(first.at) {
+		t.Errorf("due at %s, want later than %s", second.at, first.at)
+	}
+	if got := w.refreshAll(); len(got) != 1 || got["web"] != "annotations" {
+		t.Errorf("refreshed %v, want web alone", got)
+	}
+	w.change("api", func(u *unstructured.Unstructured) { annotated(u, "syncgate.io/mode", "Enforce") })
+	w.sweep()
+	w.change("api", func(u *unstructured.Unstructured) { annotated(u) })
+	w.sweep()
+	if w.pace.size() != 0 {
+		t.Error("a refresh is due for what is as it was")
+	}
+	// Annotations of others are no news.
+	w.change("api", func(u *unstructured.Unstructured) { annotated(u, "example.com/x", "y") })
+	w.sweep()
+	if w.pace.size() != 0 || len(w.writes) != 0 {
+		t.Errorf("wrote %q for an annotation of somebody else", w.writes)
+	}
+}
+
+// Of six Applications a, b and c have what is taken back.
+func TestARevocationRefreshesWhomItConcerns(t *testing.T) {
+	const other = "sha256:cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"
+	tests := []struct {
+		name  string
+		entry receipt.Revocation
+		claim func(*receipt.Claims) // of those that are concerned
+	}{
+		{"by nonce", receipt.Revocation{ID: "nJ8w3Qe5R1uXz0aB7cD9fg"}, func(c *receipt.Claims) { c.ID = "nJ8w3Qe5R1uXz0aB7cD9fg" }},
+		{"by release", receipt.Revocation{Release: "1.5"}, func(c *receipt.Claims) { c.Release = "1.5" }},
+		{"by day", receipt.Revocation{Floor: &receipt.Floor{IssuedBefore: 1_699_000_000}}, func(c *receipt.Claims) { c.IssuedAt = 1_698_000_000 }},
+		{"by environment and day", receipt.Revocation{Floor: &receipt.Floor{Environment: "eu", IssuedBefore: 1_900_000_000}}, func(c *receipt.Claims) { c.Environment = "eu" }},
+		{"by category and day", receipt.Revocation{Floor: &receipt.Floor{Category: "rbac", IssuedBefore: 1_900_000_000}}, func(c *receipt.Claims) { c.Covers = []string{"image", "rbac"} }},
+		{"by subject and day", receipt.Revocation{Floor: &receipt.Floor{Subject: "apps/*/other/*", IssuedBefore: 1_900_000_000}}, func(c *receipt.Claims) { c.Subject = "apps/Deployment/other/x" }},
+		{"by image", receipt.Revocation{Image: other}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var objects []client.Object
+			for i, name := range []string{"a", "b", "c", "d", "e", "f"} {
+				var change func(*receipt.Claims)
+				d := deployment(t, name, "")
+				if i < 3 {
+					change = tt.claim
+					if tt.entry.Image != "" {
+						d = object(t, strings.ReplaceAll(encoded(t, d), digest, other))
+					}
+				}
+				d = annotated(d, "syncgate.io/receipt", "noise "+signed(t, "apps/Deployment/shop/"+name, nil)+" "+signed(t, "apps/Deployment/shop/"+name, change))
+				objects = append(objects, app(t, name), d)
+			}
+			w := settled(t, files(t, ""), append(objects, native(t, "old"), deployment(t, "old", ""))...)
+			w.reload("", tt.entry)
+			w.sweep()
+			if diff := cmp.Diff(map[string]string{"a": "revocation", "b": "revocation", "c": "revocation"}, w.refreshAll()); diff != "" {
+				t.Errorf("refreshed (-want +got):\n%s", diff)
+			}
+			w.sweep()
+			if w.pace.size() != 0 || len(w.writes) != 0 {
+				t.Errorf("%d are due, wrote %q; want nothing more", w.pace.size(), w.writes)
+			}
+			// What was taken back before is no news with the next list.
+			w.reload("", tt.entry, receipt.Revocation{ID: "pJ8w3Qe5R1uXz0aB7cD9fg"})
+			w.sweep()
+			if got := w.refreshAll(); len(got) != 0 {
+				t.Errorf("refreshed %v for an entry about nobody", got)
+			}
+			// A list that is only signed anew is none either.
+			w.reload("# again\n", tt.entry, receipt.Revocation{ID: "pJ8w3Qe5R1uXz0aB7cD9fg"})
+			w.sweep()
+			if got := w.refreshAll(); got["d"] != "policy" {
+				t.Errorf("refreshed %v, want all for the policy", got)
+			}
+		})
+	}
+}
+
+func TestAKeyIsRevokedWithAllThatItSigned(t *testing.T) {
+	u := parse(signed(t, "apps/Deployment/shop/web", nil))[0]
+	for key, want := range map[string]bool{"k1": true, "k2": false} {
+		if got := takesBack(receipt.Revocation{KeyID: key}, u); got != want {
+			t.Errorf("key %s: got %v, want %v", key, got, want)
+		}
+	}
+}
+
+func encoded(t *testing.T, u *unstructured.Unstructured) string {
+	t.Helper()
+	data, err := json.Marshal(u.Object)
+	must(t, err)
+	return string(data)
+}
+
+// TestWhoCannotBeReadIsConcerned: one refresh too few leaves a revoked approval.
+func TestWhoCannotBeReadIsConcerned(t *testing.T) {
+	tests := []struct {
+		name   string
+		app    *unstructured.Unstructured
+		forbid string
+		want   string
+	}{
+		{"everything is known", app(t, "web"), "", ""},
+		{"nothing may be listed", app(t, "web"), "Deployment", "revocation, perhaps"},
+		{"what kinds that carry no receipts are like does not matter", app(t, "web"), "ConfigMap", ""},
+		{"another cluster", with(t, app(t, "web"), "https://eu.example", "spec", "destination", "server"), "", "revocation, perhaps"},
+		{"another cluster by name", with(t, with(t, app(t, "web"), "", "spec", "destination", "server"), "eu", "spec", "destination", "name"), "", "revocation, perhaps"},
+		{"this cluster by name", with(t, with(t, app(t, "web"), "", "spec", "destination", "server"), "in-cluster", "spec", "destination", "name"), "", ""},
+		{"not synced", with(t, app(t, "web"), "OutOfSync", "status", "sync", "status"), "", "revocation, perhaps"},
+		{"no resources yet", without(app(t, "web"), "status", "resources"), "", "revocation, perhaps"},
+		{"a Secret", with(t, app(t, "web"), []any{map[string]any{"version": "v1", "kind": "Secret", "namespace": "shop", "name": "x"}}, "status", "resources"), "", "revocation, perhaps"},
+		{"an object that is gone", with(t, app(t, "web"), []any{map[string]any{"group": "apps", "version": "v1", "kind": "Deployment", "namespace": "shop", "name": "gone"}}, "status", "resources"), "", "revocation, perhaps"},
+		{"a kind that is not served", with(t, app(t, "web"), []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Tool", "namespace": "shop", "name": "x"}}, "status", "resources"), "", "revocation, perhaps"},
+		{"ignored annotations", with(t, app(t, "web"), []any{map[string]any{"kind": "*", "jsonPointers": []any{"/metadata/annotations"}}}, "spec", "ignoreDifferences"), "", "revocation, perhaps"},
+		{"ignored by jq", with(t, app(t, "web"), []any{map[string]any{"kind": "*", "jqPathExpressions": []any{".metadata"}}}, "spec", "ignoreDifferences"), "", "revocation, perhaps"},
+		{"ignored replicas", with(t, app(t, "web"), []any{map[string]any{"kind": "*", "jsonPointers": []any{"/spec/replicas"}}}, "spec", "ignoreDifferences"), "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := settled(t, files(t, ""), tt.app, deployment(t, "web", signed(t, "apps/Deployment/shop/web", nil)))
+			if tt.forbid != "" {
+				w.forbid[tt.forbid] = true
+			}
+			w.reload("", receipt.Revocation{ID: "pJ8w3Qe5R1uXz0aB7cD9fg"})
+			w.sweep()
+			if got := w.refreshAll()["web"]; got != tt.want {
+				t.Errorf("refreshed for %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestTheEndOfAnOffSwitchIsNews: what was rendered under it is in the cache.
+func TestTheEndOfAnOffSwitchIsNews(t *testing.T) {
+	w := settled(t, files(t, ""), app(t, "web"), app(t, "api"))
+	s := offswitch.Switch{App: "web", Until: w.now.Add(time.Hour).Format(time.RFC3339), Reason: "INC-1", By: "me"}
+	text, err := s.Encode(w.now)
+	must(t, err)
+	must(t, w.Client.Create(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: offswitch.ConfigMap},
+		Data: map[string]string{s.Key(): text, "app.api": "not one"}}))
+	w.sweep()
+	if got := w.refreshAll(); len(got) != 1 || got["web"] == "" {
+		t.Errorf("refreshed %v when it was set, want web", got)
+	}
+	w.now = w.now.Add(2 * time.Hour)
+	w.sweep()
+	if got := w.refreshAll(); len(got) != 1 || got["web"] == "" {
+		t.Errorf("refreshed %v when it had ended, want web", got)
+	}
+}
+
+func TestFindingsAreToldOnceAndTakenBack(t *testing.T) {
+	w := newWorld(t, files(t, ""), native(t, "old"), app(t, "web"), with(t, native(t, "own"), "syncgate", "spec", "project"))
+	w.sweep()
+	if got := w.said(); len(got) != 1 || !strings.HasPrefix(got[0], "Warning PluginMissing no source names") {
+		t.Errorf("events: got %q, want one of old", got)
+	}
+	status := func() string { return w.get("old").GetAnnotations()[settings.Status] }
+	if !strings.HasPrefix(status(), "[PluginMissing] no source names the plugin syncgate") {
+		t.Errorf("status: got %q", status())
+	}
+	if got := w.metric("syncgate_argocd_application_finding", PluginMissing, "old", "argocd"); got != 1 {
+		t.Errorf("metric: got %v", got)
+	}
+	if n := w.metric("syncgate_argocd_application_finding"); n != 1 {
+		t.Errorf("%v metrics, want that of old alone", n)
+	}
+	w.sweep()
+	if got := w.said(); len(got) != 0 || len(w.writes) != 0 {
+		t.Errorf("told again: %q, %q", got, w.writes)
+	}
+	w.change("old", func(u *unstructured.Unstructured) { with(t, u, "syncgate", "spec", "source", "plugin", "name") })
+	w.sweep()
+	if got := w.said(); len(got) != 1 || !strings.HasPrefix(got[0], "Normal Gated ") || status() != "" || w.metric("syncgate_argocd_application_finding") != 0 {
+		t.Errorf("after the repair: %q, %q", got, status())
+	}
+}
+
+// TestNobodyTakesTurnsWithAnApplicationSet, which removes annotations that its
+// template does not have.
+func TestNobodyTakesTurnsWithAnApplicationSet(t *testing.T) {
+	w := newWorld(t, files(t, ""), native(t, "old"))
+	writes := 0
+	for range 100 {
+		w.sweep()
+		for _, one := range w.writes {
+			if one == "patch Application old" {
+				writes++
+			}
+		}
+		w.now = w.now.Add(30 * time.Second)
+		w.change("old", func(u *unstructured.Unstructured) { u.SetAnnotations(nil) })
+	}
+	if writes != 1 {
+		t.Errorf("the annotation was written %d times in 50 minutes, want once", writes)
+	}
+	if w.metric("syncgate_argocd_status_removed_total") == 0 {
+		t.Error("nobody was told that it is removed")
+	}
+	w.now = w.now.Add(time.Hour)
+	w.sweep()
+	if len(w.writes) != 1 {
+		t.Errorf("wrote %q after an hour, want the annotation", w.writes)
+	}
+}
+
+func TestWhatIsPublishedIsExactlyWhatThereIs(t *testing.T) {
+	w := settled(t, files(t, ""), app(t, "web"), app(t, "api"))
+	cm := &corev1.ConfigMap{}
+	must(t, w.Client.Get(context.Background(), client.ObjectKey{Namespace: "argocd", Name: settings.ConfigMap}, cm))
+	cm.Data["stranger"], cm.Data["web"] = "{}", `{"mode":"Warn"}`
+	must(t, w.Client.Update(context.Background(), cm))
+	must(t, w.Client.Delete(context.Background(), w.get("api")))
+	w.sweep()
+	if diff := cmp.Diff(map[string]string{"web": "{}"}, w.configMap(settings.ConfigMap)); diff != "" {
+		t.Errorf("published (-want +got):\n%s", diff)
+	}
+	if got := w.configMap(Refreshed); len(got) != 1 || got["web"] == "" {
+		t.Errorf("refreshes on record: got %v, want that of web", got)
+	}
+	if w.refreshAll() != nil && w.pace.size() != 0 {
+		t.Error("a refresh is due")
+	}
+}
+
+func TestWithoutItsConfigMapsASweepFails(t *testing.T) {
+	for _, name := range []string{settings.ConfigMap, Refreshed} {
+		w := newWorld(t, files(t, ""), app(t, "web"))
+		must(t, w.Client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name}}))
+		err := w.Sweep(context.Background())
+		if err == nil || !strings.Contains(err.Error(), "argocd/"+name+", which manifests/argocd/controller makes") {
+			t.Errorf("without %s: got %v", name, err)
+		}
+	}
+}
+
+func TestAPolicyIsTakenWhenItWasReadTwice(t *testing.T) {
+	dir := files(t, "")
+	w := newWorld(t, dir)
+	before, _ := w.Loader.Policy()
+	write(t, dir, "mode: {render: Warn}\n")
+	if w.Loader.Reload() {
+		t.Error("taken at once: another file of it may still be old")
+	}
+	if !w.Loader.Reload() {
+		t.Error("not taken")
+	}
+	good, _ := w.Loader.Policy()
+	write(t, dir, "mode: {render: Maybe}\n")
+	if w.Loader.Reload() || w.Loader.Reload() {
+		t.Error("a policy that does not load was taken")
+	}
+	if p, failed := w.Loader.Policy(); p != good || p == before || failed == nil {
+		t.Errorf("got %v, want the last good one and the error", failed)
+	}
+	if _, err := NewLoader(dir + "/absent.yaml"); err == nil {
+		t.Error("started without a policy")
+	}
+}
+
+func TestThePacerKeepsTimeAndRate(t *testing.T) {
+	p := newPacer(1000, 1)
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	for i, key := range []string{"c", "a", "b"} {
+		p.put(key, refresh{at: at(i), want: stamp{rules: key}})
+	}
+	if p.put("c", refresh{at: at(60), want: stamp{rules: "c"}}) {
+		t.Error("what is due already was put again")
+	}
+	if key, _, wait, _ := p.next(at(-5)); key != "c" || wait != 5*time.Second {
+		t.Errorf("next: got %q in %s, want c in 5s", key, wait)
+	}
+	var order []string
+	ctx, cancel := context.WithCancel(context.Background())
+	p.run(ctx, func(_ context.Context, key string, r refresh) error { // all are overdue
+		order = append(order, key)
+		if key == "a" && r.at == at(1) {
+			return fmt.Errorf("not now")
+		}
+		if len(order) == 3 {
+			cancel()
+		}
+		return nil
+	})
+	if diff := cmp.Diff([]string{"c", "a", "b"}, order); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+	if key, r, _, any := p.next(time.Now()); !any || key != "a" || !r.at.After(time.Now()) {
+		t.Errorf("left: %q at %s, want what failed, for later", key, r.at)
+	}
+}
