@@ -6,8 +6,14 @@ import "embed"
 // ArgoCD is the kustomize component that adds the sidecar to a stock
 // argocd-repo-server.
 //
-//go:embed argocd
+//go:embed argocd/*.yaml argocd/README.md
 var ArgoCD embed.FS
+
+// ArgoCDController is the kustomize base of the controller beside Argo CD, and
+// the component that makes the sidecar go by what it publishes.
+//
+//go:embed argocd/controller argocd/settings
+var ArgoCDController embed.FS
 
 // Webhook is the kustomize base of the admission webhook, with a component for
 // each way to come by certificates.

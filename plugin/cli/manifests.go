@@ -35,15 +35,21 @@ func newManifests() *cobra.Command {
 
 func newManifestsArgoCD() *cobra.Command {
 	var out string
+	var controller bool
 	c := &cobra.Command{
 		Use:   "argocd",
 		Short: "Print the kustomize component that adds the gate to Argo CD",
 		Long: `Argocd prints a kustomize component that adds the gate as a sidecar to a stock
-argocd-repo-server. With --out it is written to a directory, which must not
-exist.`,
+argocd-repo-server, or with --controller the kustomize base of the controller
+beside it and the component that makes the sidecar go by what it publishes. With
+--out the files are written to a directory, which must not exist.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			files, err := embedded(manifests.ArgoCD, "argocd")
+			from := manifests.ArgoCD
+			if controller {
+				from = manifests.ArgoCDController
+			}
+			files, err := embedded(from, "argocd")
 			if err != nil {
 				return err
 			}
@@ -51,6 +57,7 @@ exist.`,
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "directory to write the files to")
+	c.Flags().BoolVar(&controller, "controller", false, "print those of the controller instead")
 	return c
 }
 

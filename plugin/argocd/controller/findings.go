@@ -29,8 +29,8 @@ const (
 	AnnotationRefused        = "AnnotationRefused"        // asks for what policy forbids
 )
 
-// Codes returns all codes.
-func Codes() []string {
+// findingCodes returns all codes.
+func findingCodes() []string {
 	return []string{PluginMissing, UngatedSource, SourceHydrator, LocalSync, UngatedOperation, RespectIgnoreDifferences, AnnotationRefused}
 }
 

@@ -39,7 +39,6 @@ type Options struct {
 	Burst  int
 
 	LeaderElection bool
-	OwnNamespace   string // of the lease; empty: that of the Pod
 	MetricsListen  string // plain HTTP; "0": none
 	ProbesListen   string
 	Poll           time.Duration // how often files are looked at; 0: every two seconds
@@ -81,7 +80,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		HealthProbeBindAddress:        o.ProbesListen,
 		LeaderElection:                o.LeaderElection,
 		LeaderElectionID:              "syncgate-controller",
-		LeaderElectionNamespace:       o.OwnNamespace,
+		LeaderElectionNamespace:       o.ArgoNamespace, // in its own nobody but administrators writes
 		LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
