@@ -353,8 +353,10 @@ func TestAPolicyIsTakenWhenItWasReadTwice(t *testing.T) {
 	}
 	good, _ := w.Loader.Policy()
 	write(t, dir, "mode: {render: Maybe}\n")
-	if w.Loader.Reload() || w.Loader.Reload() {
-		t.Error("a policy that does not load was taken")
+	for range 2 { // the second look takes what stayed as it was
+		if w.Loader.Reload() {
+			t.Error("a policy that does not load was taken")
+		}
 	}
 	if p, failed := w.Loader.Policy(); p != good || p == before || failed == nil {
 		t.Errorf("got %v, want the last good one and the error", failed)
