@@ -22,7 +22,7 @@ type Binaries struct {
 	// Manifests is the folder of what we ship, manifests/ of this repository.
 	Manifests string
 
-	webhook *lazyProgram
+	webhook, controller *lazyProgram
 }
 
 // lazyProgram is built when a test first asks for it.
@@ -42,14 +42,28 @@ func (b Binaries) Webhook(e *Env) string {
 		e.T.Logf("testing %s instead of a build of this tree", program)
 		return program
 	}
-	w := b.webhook
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.built {
-		output(e.T, w.root, "go", "build", "-o", w.path, "./cmd/syncgate-webhook")
-		w.built = true
+	return b.webhook.build(e)
+}
+
+// Controller is Webhook for cmd/syncgate-controller and SYNCGATE_E2E_CONTROLLER.
+func (b Binaries) Controller(e *Env) string {
+	e.T.Helper()
+	if program := os.Getenv("SYNCGATE_E2E_CONTROLLER"); program != "" {
+		e.T.Logf("testing %s instead of a build of this tree", program)
+		return program
 	}
-	return w.path
+	return b.controller.build(e)
+}
+
+func (p *lazyProgram) build(e *Env) string {
+	e.T.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.built {
+		output(e.T, p.root, "go", "build", "-o", p.path, "./cmd/"+filepath.Base(p.path))
+		p.built = true
+	}
+	return p.path
 }
 
 // Build returns the binaries. The foreign ones come from build.sh, which keeps
@@ -99,7 +113,8 @@ func build(e *Env, dir string) Binaries {
 	b := Binaries{
 		Kube: paths["kube"], ArgoCD: paths["argocd"], ArgoCDManifests: paths["argocd-manifests"],
 		Syncgate: filepath.Join(bin, "syncgate"), Manifests: filepath.Join(root, "manifests"),
-		webhook: &lazyProgram{path: filepath.Join(bin, "syncgate-webhook"), root: root},
+		webhook:    &lazyProgram{path: filepath.Join(bin, "syncgate-webhook"), root: root},
+		controller: &lazyProgram{path: filepath.Join(bin, "syncgate-controller"), root: root},
 	}
 	for _, p := range []string{b.Kube, b.ArgoCD, b.ArgoCDManifests, b.Manifests} {
 		if _, err := os.Stat(p); err != nil {
