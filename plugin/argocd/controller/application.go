@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"slices"
+
 	argo "github.com/argoproj/argo-cd/v2/pkg/apis/application"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -142,4 +144,12 @@ func (a application) entry(p *policy.Policy, environment string) settings.Entry 
 		return e
 	}
 	return e
+}
+
+// warned reports whether policy only warns of what a gated source renders.
+func (a application) warned(p *policy.Policy, environment string, e settings.Entry) bool {
+	return slices.ContainsFunc(a.asking(), func(who policy.App) bool {
+		effective, err := p.ForAsking(who, environment, e.Asked())
+		return err == nil && effective.Warn
+	})
 }

@@ -27,16 +27,25 @@ const (
 	UngatedOperation         = "UngatedOperation"         // a sync, or rollback, of a source without the plugin
 	RespectIgnoreDifferences = "RespectIgnoreDifferences" // live values win over signed ones
 	AnnotationRefused        = "AnnotationRefused"        // asks for what policy forbids
+	OnlyWarned               = "OnlyWarned"               // what would be refused syncs
+	SwitchedOff              = "SwitchedOff"              // by an off-switch, for a while
 )
 
 // findingCodes returns all codes.
 func findingCodes() []string {
-	return []string{PluginMissing, UngatedSource, SourceHydrator, LocalSync, UngatedOperation, RespectIgnoreDifferences, AnnotationRefused}
+	return []string{PluginMissing, UngatedSource, SourceHydrator, LocalSync, UngatedOperation, RespectIgnoreDifferences, AnnotationRefused, OnlyWarned, SwitchedOff}
+}
+
+// standing is what holds for an Application beside what it says itself.
+type standing struct {
+	entry settings.Entry
+	warn  bool   // policy only warns at render
+	off   string // until when an off-switch is in force, and why; empty: none is
 }
 
 // findings are those of one Application of a gated project, at most one of a
 // code, in the order of the codes.
-func (a application) findings(e settings.Entry) []Finding {
+func (a application) findings(st standing) []Finding {
 	var out []Finding
 	add := func(code, format string, args ...any) {
 		out = append(out, Finding{code, gate.ASCII(fmt.Sprintf(format, args...))})
@@ -71,8 +80,14 @@ func (a application) findings(e settings.Entry) []Finding {
 	if paths := a.respected(asked); len(paths) > 0 {
 		add(RespectIgnoreDifferences, "RespectIgnoreDifferences=true with ignoreDifferences on %.200q: the live value is applied instead of the signed one", paths[0])
 	}
-	if e.Refused != "" {
-		add(AnnotationRefused, "%s", e.Refused)
+	if st.entry.Refused != "" {
+		add(AnnotationRefused, "%s", st.entry.Refused)
+	}
+	if st.warn {
+		add(OnlyWarned, "policy warns for this Application: what would be refused syncs, and is said in the log of the sidecar alone")
+	}
+	if st.off != "" {
+		add(SwitchedOff, "an off-switch lets what would be refused pass until %s", st.off)
 	}
 	return out
 }

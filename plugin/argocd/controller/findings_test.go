@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/syncgate/syncgate/plugin/settings"
@@ -53,7 +54,7 @@ func TestWhatGoesAroundTheGateIsFound(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := read(tt.app, "argocd").findings(settings.Entry{})
+			got := read(tt.app, "argocd").findings(standing{})
 			if len(got) != len(tt.want)/2 {
 				t.Fatalf("got %v, want %d findings", got, len(tt.want)/2)
 			}
@@ -64,9 +65,13 @@ func TestWhatGoesAroundTheGateIsFound(t *testing.T) {
 			}
 		})
 	}
-	refused := read(app(t, "web"), "argocd").findings(settings.Refuse("line 4 forbids it"))
-	if len(refused) != 1 || refused[0] != (Finding{AnnotationRefused, "line 4 forbids it"}) {
-		t.Errorf("got %v, want the annotation", refused)
+	got := read(app(t, "web"), "argocd").findings(standing{entry: settings.Refuse("line 4 forbids it"), warn: true, off: "noon: INC-1"})
+	if diff := cmp.Diff([]Finding{
+		{AnnotationRefused, "line 4 forbids it"},
+		{OnlyWarned, "policy warns for this Application: what would be refused syncs, and is said in the log of the sidecar alone"},
+		{SwitchedOff, "an off-switch lets what would be refused pass until noon: INC-1"},
+	}, got); diff != "" {
+		t.Errorf("what the Application does not say itself (-want +got):\n%s", diff)
 	}
 }
 

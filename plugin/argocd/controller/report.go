@@ -28,7 +28,7 @@ type told struct {
 const insist = time.Hour
 
 // report says where the gate is not in the path of an Application.
-func (c *Controller) report(ctx context.Context, apps []application, entries map[string]settings.Entry) error {
+func (c *Controller) report(ctx context.Context, apps []application, standings map[string]standing) error {
 	if c.told == nil {
 		c.told = map[string]told{}
 	}
@@ -41,7 +41,7 @@ func (c *Controller) report(ctx context.Context, apps []application, entries map
 		counts[len(a.asking()) > 0]++
 		var list []Finding
 		if c.inGatedProject(a.project()) {
-			list = a.findings(entries[a.key])
+			list = a.findings(standings[a.key])
 		}
 		for _, f := range list {
 			c.Metrics.findings.WithLabelValues(a.object.GetNamespace(), a.object.GetName(), f.Code).Set(1)

@@ -55,7 +55,11 @@ func (c *Controller) Sweep(ctx context.Context) error {
 		return fmt.Errorf("listing Applications: %w", err)
 	}
 	var apps []application
-	entries := map[string]settings.Entry{}
+	off, err := c.switches(ctx)
+	if err != nil {
+		return err
+	}
+	standings := map[string]standing{}
 	published := map[string]string{}
 	for i := range all.Items {
 		a := read(&all.Items[i], c.ArgoNamespace)
@@ -72,16 +76,17 @@ func (c *Controller) Sweep(ctx context.Context) error {
 			}
 		}
 		apps = append(apps, a)
-		entries[a.key], published[a.key] = e, text
+		standings[a.key] = standing{entry: e, warn: a.warned(p, c.Environment, e), off: off[a.key]}
+		published[a.key] = text
 	}
 	if err := c.publish(ctx, published); err != nil {
 		return err
 	}
 	c.Metrics.published.Set(float64(len(published)))
-	if err := c.report(ctx, apps, entries); err != nil {
+	if err := c.report(ctx, apps, standings); err != nil {
 		return err
 	}
-	return c.schedule(ctx, p, apps, published)
+	return c.schedule(ctx, p, apps, published, off)
 }
 
 // publish makes the ConfigMap hold exactly these entries.
@@ -108,12 +113,8 @@ func (c *Controller) configMap(ctx context.Context, name string) (*corev1.Config
 
 // schedule makes due the refreshes of Applications that were judged by
 // something else than what holds now.
-func (c *Controller) schedule(ctx context.Context, p *policy.Policy, apps []application, published map[string]string) error {
+func (c *Controller) schedule(ctx context.Context, p *policy.Policy, apps []application, published, off map[string]string) error {
 	record, err := c.configMap(ctx, Refreshed)
-	if err != nil {
-		return err
-	}
-	off, err := c.switches(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (c *Controller) schedule(ctx context.Context, p *policy.Policy, apps []appl
 		if len(a.asking()) == 0 {
 			continue // the gate has no part in its renders
 		}
-		want := newStamp(p, published[a.key], off[a.key])
+		want := newStamp(p, published[a.key], off[a.key] != "")
 		have, known := parseStamp(record.Data[a.key])
 		if known {
 			delete(patch, a.key)
@@ -155,7 +156,7 @@ func (c *Controller) schedule(ctx context.Context, p *policy.Policy, apps []appl
 
 // relist makes due those of which a new entry of the revocation list may take
 // back something, and notes for the others that the list is no news.
-func (c *Controller) relist(ctx context.Context, p *policy.Policy, apps []application, record, published map[string]string, off map[string]bool, patch map[string]*string) error {
+func (c *Controller) relist(ctx context.Context, p *policy.Policy, apps []application, record, published, off map[string]string, patch map[string]*string) error {
 	if len(apps) == 0 {
 		return nil
 	}
@@ -166,7 +167,7 @@ func (c *Controller) relist(ctx context.Context, p *policy.Policy, apps []applic
 	}
 	for _, a := range apps {
 		have, _ := parseStamp(record[a.key])
-		want := newStamp(p, published[a.key], off[a.key])
+		want := newStamp(p, published[a.key], off[a.key] != "")
 		yes, unread := live.concerned(a, c.added(have.revoked, entries))
 		if !yes {
 			c.pace.drop(a.key)
@@ -263,23 +264,24 @@ func (c *Controller) Refresh(ctx context.Context, key string, r refresh) error {
 // refreshAnnotation is Argo CD's: it takes it away when the refresh is done.
 const refreshAnnotation = "argocd.argoproj.io/refresh"
 
-// switches returns the applications for which the gate is off now, by the
-// ConfigMap that the sidecars mount. When a switch ends, what was rendered under
+// switches returns the applications for which the gate is off now, with until
+// when and why, by the ConfigMap that the sidecars mount. When a switch ends, what was rendered under
 // it must go from the cache. One that cannot be read switches nothing off.
-func (c *Controller) switches(ctx context.Context) (map[string]bool, error) {
+func (c *Controller) switches(ctx context.Context) (map[string]string, error) {
 	cm := &corev1.ConfigMap{}
 	err := c.Reader.Get(ctx, types.NamespacedName{Namespace: c.ArgoNamespace, Name: offswitch.ConfigMap}, cm)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("reading off-switches: %w", err)
 	}
-	out := map[string]bool{}
+	out := map[string]string{}
 	for key, value := range cm.Data {
 		s, err := offswitch.Decode([]byte(value))
 		if err != nil || s.Key() != key || s.App == "" || s.Check(c.Now()) != nil {
 			continue
 		}
-		until, err := time.Parse(time.RFC3339, s.Until)
-		out[s.App] = err == nil && c.Now().Before(until)
+		if until, err := time.Parse(time.RFC3339, s.Until); err == nil && c.Now().Before(until) {
+			out[s.App] = s.Until + ": " + s.Reason
+		}
 	}
 	return out, nil
 }

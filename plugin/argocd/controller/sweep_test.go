@@ -248,8 +248,14 @@ func TestTheEndOfAnOffSwitchIsNews(t *testing.T) {
 	if got := w.refreshAll(); len(got) != 1 || got["web"] == "" {
 		t.Errorf("refreshed %v when it was set, want web", got)
 	}
+	if got := w.said(); len(got) != 1 || got[0] != "Warning SwitchedOff an off-switch lets what would be refused pass until "+s.Until+": INC-1" {
+		t.Errorf("events: got %q", got)
+	}
 	w.now = w.now.Add(2 * time.Hour)
 	w.sweep()
+	if got := w.said(); len(got) != 1 || !strings.HasPrefix(got[0], "Normal Gated ") {
+		t.Errorf("events after its end: got %q", got)
+	}
 	if got := w.refreshAll(); len(got) != 1 || got["web"] == "" {
 		t.Errorf("refreshed %v when it had ended, want web", got)
 	}
@@ -279,6 +285,20 @@ func TestFindingsAreToldOnceAndTakenBack(t *testing.T) {
 	w.sweep()
 	if got := w.said(); len(got) != 1 || !strings.HasPrefix(got[0], "Normal Gated ") || status() != "" || w.metric("syncgate_argocd_application_finding") != 0 {
 		t.Errorf("after the repair: %q, %q", got, status())
+	}
+}
+
+// TestItIsToldWherePolicyOnlyWarns: Argo CD shows nobody what a plugin that
+// succeeds says.
+func TestItIsToldWherePolicyOnlyWarns(t *testing.T) {
+	w := newWorld(t, files(t, "apps: [{match: {name: \"s-*\"}, mode: {render: Warn}}]\n"),
+		app(t, "s-a"), app(t, "web"), annotated(app(t, "s-b"), "syncgate.io/mode", "Enforce"))
+	w.sweep()
+	for name, want := range map[string]bool{"s-a": true, "web": false, "s-b": false} {
+		status := w.get(name).GetAnnotations()[settings.Status]
+		if got := strings.HasPrefix(status, "[OnlyWarned] "); got != want {
+			t.Errorf("%s: status %q, want it told: %v", name, status, want)
+		}
 	}
 }
 
