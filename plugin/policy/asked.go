@@ -10,7 +10,7 @@ import (
 )
 
 // Asked is what an application asks for by itself, in annotations of its
-// Application or Kustomization (docs/policy.md, Annotations). The zero value
+// Application or Kustomization (docs/argocd.md, Annotations). The zero value
 // asks for nothing.
 type Asked struct {
 	Mode        string // "Enforce" or "Warn"; empty: not asked for
