@@ -9,6 +9,9 @@ var programVariables = nameSet(
 	"NODE_OPTIONS", "NODE_PATH", "NODE_EXTRA_CA_CERTS", "GIT_SSH*",
 	"GIT_EXTERNAL_DIFF", "GIT_CONFIG_*", "LUA_INIT*", "DOTNET_STARTUP_HOOKS", "CORECLR_*", "COR_*",
 	"GCONV_PATH", "OPENSSL_CONF", "CLASSPATH", "PROMPT_COMMAND", "R_PROFILE*",
+	// A function that bash takes from its environment stands for a command of
+	// that name; the rest are read by the interpreters themselves, too.
+	"BASH_FUNC_*", "BASHOPTS", "SHELLOPTS", "PS4", "ZDOTDIR", "ERL_*", "GIT_EXEC_PATH", "PHPRC", "PHP_INI_SCAN_DIR",
 )
 
 var (
