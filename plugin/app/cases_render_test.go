@@ -143,7 +143,7 @@ func TestCase085TheVersionThatAChartSeesIsRecordedAndExplained(t *testing.T) {
 	s := newSite(t, "")
 	s.write("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\n")
 	s.write("templates/web.yaml", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {template: {spec: {containers: [{name: web, image: "ghcr.io/acme/tool:{{ .Capabilities.KubeVersion.Version }}"}]}}}}`)
-	for _, tag := range []string{"v1.34", "v1.34.0"} {
+	for _, tag := range []string{"v1.34.0", "v1.34.5"} {
 		s.pin("ghcr.io/acme/tool", tag, sha("a"))
 	}
 	s.options.KubeVersion = "1.34"
@@ -155,7 +155,10 @@ func TestCase085TheVersionThatAChartSeesIsRecordedAndExplained(t *testing.T) {
 	if diff := cmp.Diff(fromCommandLine, out); diff != "" {
 		t.Errorf("the plugin's output for the same version (-command line +plugin):\n%s", diff)
 	}
-	s.generateRefuses(gate.DigestMismatch, []string{"KUBE_VERSION=1.34.0"}, "ghcr.io/acme/tool:v1.34.0", "rendered for Kubernetes 1.34.0, signed for 1.34")
+	if out, err = s.generate("KUBE_VERSION=1.34.0"); err != nil || out != fromCommandLine {
+		t.Errorf("the same version in other words: got %q, %v", out, err)
+	}
+	s.generateRefuses(gate.DigestMismatch, []string{"KUBE_VERSION=1.34.5"}, "ghcr.io/acme/tool:v1.34.5", "rendered for Kubernetes 1.34.5, signed for 1.34.0")
 }
 
 func TestCase087LayoutsOfSeveralSourcesAreAnsweredByName(t *testing.T) {

@@ -60,7 +60,7 @@ func (b *Build) explain(results []Result) {
 // which may be unknown.
 func difference(now, signed lock.RenderInputs) string {
 	var parts []string
-	if a, b := strings.TrimPrefix(now.KubeVersion, "v"), strings.TrimPrefix(signed.KubeVersion, "v"); a != b && a != "" && b != "" {
+	if a, b := kubeVersion(now), kubeVersion(signed); a != b && a != "" && b != "" {
 		parts = append(parts, fmt.Sprintf("rendered for Kubernetes %s, signed for %s", a, b))
 	}
 	if a, b := rendererText(now), rendererText(signed); a != b && a != "" && b != "" {
@@ -75,6 +75,10 @@ func difference(now, signed lock.RenderInputs) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+func kubeVersion(in lock.RenderInputs) string {
+	return strings.TrimPrefix(render.FullKubeVersion(in.KubeVersion), "v")
 }
 
 func rendererText(in lock.RenderInputs) string {

@@ -26,8 +26,9 @@ func TestOtherRenderInputsAreTold(t *testing.T) {
 	}{
 		{"nothing is known", chartInputs("1.35.0"), lock.RenderInputs{}, ""},
 		{"the same", chartInputs("1.35.0", "example.com/v1"), chartInputs("v1.35.0", "example.com/v1"), ""},
-		{"another Kubernetes", chartInputs("1.31"), chartInputs("1.35"), "rendered for Kubernetes 1.31, signed for 1.35"},
-		{"the same Kubernetes in other words", chartInputs("1.35"), chartInputs("1.35.0"), "rendered for Kubernetes 1.35, signed for 1.35.0"},
+		{"another Kubernetes", chartInputs("1.31"), chartInputs("1.35"), "rendered for Kubernetes 1.31.0, signed for 1.35.0"},
+		{"another patch level", chartInputs("1.35.4"), chartInputs("1.35"), "rendered for Kubernetes 1.35.4, signed for 1.35.0"},
+		{"the same Kubernetes in other words", chartInputs("1.35"), chartInputs("v1.35.0"), ""},
 		{"another version of the renderer", kustomize("v0.21.2"), kustomize("v0.20.0"), "rendered by kustomize v0.21.2, signed with kustomize v0.20.0"},
 		{"another renderer", kustomize("v0.21.2"), chartInputs("1.35"), "rendered by kustomize v0.21.2, signed with helm v4.3.2"},
 		{"API versions that a cluster lists beside those that matter", chartInputs("1.35", "apps/v1", "apps/v1/Deployment", "networking.k8s.io/v1", "example.com/v1", "example.com/v1/X"), chartInputs("1.35", "example.com/v1"), ""},
@@ -54,7 +55,7 @@ func TestOnlyADigestThatDoesNotMatchIsExplained(t *testing.T) {
 	for _, r := range results {
 		got = append(got, r.Items[0].Text)
 	}
-	if diff := cmp.Diff([]string{"a", "b; rendered for Kubernetes 1.31, signed for 1.35", "c"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b; rendered for Kubernetes 1.31.0, signed for 1.35.0", "c"}, got); diff != "" {
 		t.Errorf("items (-want +got):\n%s", diff)
 	}
 }

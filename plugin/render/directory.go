@@ -62,6 +62,11 @@ func directory(tree *repo.Tree, dir string, o Options) ([]manifest.Object, []str
 			w.warnings = append(w.warnings, fmt.Sprintf("%q is skipped: it holds %q", file, skipMarker))
 			continue
 		}
+		if n := len(data); n > 0 && data[n-1] != '\n' {
+			// Argo CD reads lines, and ends the last one: a block scalar at the end of
+			// the file gets its line break.
+			data = append(data, '\n')
+		}
 		list, err := manifest.Parse(data, file)
 		if err != nil {
 			return nil, nil, misnamed(file, err)

@@ -78,7 +78,7 @@ func TestATemplateSeesWhatArgoCDGivesToHelm(t *testing.T) {
 			o: render.Options{Namespace: "shop"}, want: "web/shop/true 1"},
 		{name: "a release without a namespace", show: ".Release.Namespace", want: "default"},
 		{name: "the default Kubernetes version", show: ".Capabilities.KubeVersion.Version", want: "v1.35.0"},
-		{name: "Argo CD's short Kubernetes version stays short", show: ".Capabilities.KubeVersion.Version", o: render.Options{KubeVersion: "1.31"}, want: "v1.31"},
+		{name: "Argo CD's short Kubernetes version is what Helm 3 makes of it", show: ".Capabilities.KubeVersion.Version", o: render.Options{KubeVersion: "1.31"}, want: "v1.31.0"},
 		{name: "a vendor's Kubernetes version", show: ".Capabilities.KubeVersion.Version", o: render.Options{KubeVersion: "v1.31.2-eks-1"}, want: "v1.31.2-eks-1"},
 		{name: "added API versions", show: `print (.Capabilities.APIVersions.Has "example.com/v1") (.Capabilities.APIVersions.Has "apps/v1") (.Capabilities.APIVersions.Has "x/v1")`,
 			o: render.Options{APIVersions: []string{"example.com/v1"}}, want: "true true false"},

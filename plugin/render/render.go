@@ -6,6 +6,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/syncgate/syncgate/plugin/internal/manifest"
@@ -61,7 +63,7 @@ type Options struct {
 	Include, Exclude string
 
 	// For the Helm renderer; the others ignore them. An empty KubeVersion is
-	// DefaultKubeVersion, an empty Namespace "default"; ReleaseName is required.
+	// DefaultKubeVersion, one without a patch level gets .0, an empty Namespace "default"; ReleaseName is required.
 	Namespace, ReleaseName, KubeVersion string
 	APIVersions                         []string
 	Helm                                HelmOptions
@@ -212,9 +214,7 @@ func chart(ctx context.Context, tree *repo.Tree, dir string, o Options) (Result,
 		Set: o.Helm.Set, SetString: o.Helm.SetString, SetFile: o.Helm.SetFile,
 		SkipCRDs: o.Helm.SkipCRDs, SkipTests: o.Helm.SkipTests, SkipSchemaValidation: o.Helm.SkipSchemaValidation,
 	}
-	if s.KubeVersion == "" {
-		s.KubeVersion = DefaultKubeVersion
-	}
+	s.KubeVersion = FullKubeVersion(cmp.Or(s.KubeVersion, DefaultKubeVersion))
 	objects, warnings, err := helm.Build(ctx, tree, dir, s)
 	slices.Sort(warnings)
 	return Result{
@@ -222,6 +222,17 @@ func chart(ctx context.Context, tree *repo.Tree, dir string, o Options) (Result,
 		KubeVersion: s.KubeVersion, APIVersions: s.APIVersions,
 	}, err
 }
+
+// FullKubeVersion adds the patch level that a version lacks. Argo CD before 3.4
+// tells a plugin "1.35", of which Helm 3, its own renderer, makes v1.35.0.
+func FullKubeVersion(version string) string {
+	if minorVersion.MatchString(version) {
+		return version + ".0"
+	}
+	return version
+}
+
+var minorVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+$`)
 
 // HasKustomization reports whether the directory holds a kustomization, by any
 // of its names.

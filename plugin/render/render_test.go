@@ -181,6 +181,21 @@ func checkError(t *testing.T, err error, dir, want string) {
 	}
 }
 
+// Argo CD reads a directory's files by lines, each with its end.
+func TestTheLastLineOfAFileHasAnEnd(t *testing.T) {
+	for _, end := range []string{"", "\n"} {
+		root := repository(t, map[string]string{"app/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n    one\n    two" + end})
+		got, err := render.Render(t.Context(), render.Options{Dir: filepath.Join(root, "app")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, _ := got.Objects[0].Tree["data"].(map[string]any)
+		if data["a"] != "one\ntwo\n" {
+			t.Errorf("a file that ends in %q: got %q, want an end of line", end, data["a"])
+		}
+	}
+}
+
 func TestDirectories(t *testing.T) {
 	outside := t.TempDir()
 	write(t, outside, map[string]string{"secret.yaml": configMap})
