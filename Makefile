@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-MODULES := . e2e e2e/fluxgen e2e/kube e2e/argocd2 e2e/native/kustomize e2e/native/helm
+MODULES := . e2e e2e/fluxgen e2e/kube e2e/argocd2 e2e/argocd3 e2e/native/kustomize e2e/native/helm
 PROGRAMS := $(patsubst %,./%,$(filter-out cmd/internal,$(wildcard cmd/*)))
 FUZZTIME ?= 30s
 SOAK ?= 10m
@@ -62,7 +62,7 @@ parity: ## render a folder's applications by Argo CD's own code and by the gate,
 	built=$$(e2e/build.sh native)
 	path() { awk -v name="$$1" '$$1 == name { print $$2 }' <<<"$$built"; }
 	go run ./cmd/internal/parity --corpus '$(CORPUS)' --out '$(OUT)' --explained cmd/internal/parity/explained.tsv \
-		--argocd "$$(path argocd)" --kustomize "$$(path kustomize)" --helm "$$(path helm)"
+		--argocd "$$(path argocd2)" --kustomize "$$(path kustomize)" --helm "$$(path helm)"
 
 invariance: OUT = bin/invariance.tsv
 invariance: ## ask a real API server whether the digests of a folder's manifests stay once stored (CORPUS=DIR OUT=FILE.tsv)

@@ -57,16 +57,27 @@ build() {
 }
 
 build kube kube "$(kube_version)"
-build argocd argocd2 ""
+build argocd2 argocd2 ""
+build argocd3 argocd3 ""
+build flux-source flux "" github.com/fluxcd/source-controller
+build flux-kustomize flux "" github.com/fluxcd/kustomize-controller
 # Those that Argo CD v2.14 brings along (hack/tool-versions.sh there), under the
 # names by which it calls them, for what it renders itself.
 if [ "${1:-}" = native ]; then
 	build kustomize native/kustomize "" sigs.k8s.io/kustomize/kustomize/v5
 	build helm native/helm "" helm.sh/helm/v3/cmd/helm
 fi
-# The CRDs and the stock repo-server come from the very module that was built,
-# which the module cache need not hold when the binary was not built just now.
-argocd_module=$(cd argocd2 && export GOWORK=off && go mod download github.com/argoproj/argo-cd/v2 >&2 &&
-	go list -m -f '{{.Dir}}' github.com/argoproj/argo-cd/v2)
-[ -d "$argocd_module" ] || { echo "build.sh: no folder of the Argo CD module" >&2; exit 1; }
-echo "argocd-manifests $argocd_module/manifests"
+# The CRDs and the stock repo-server come from the very modules that were built,
+# which the module cache need not hold when the binaries were not built just now.
+for major in 2 3; do
+	module=github.com/argoproj/argo-cd/v$major
+	dir=$(cd "argocd$major" && export GOWORK=off && go mod download "$module" >&2 && go list -m -f '{{.Dir}}' "$module")
+	[ -d "$dir" ] || { echo "build.sh: no folder of $module" >&2; exit 1; }
+	echo "argocd$major-manifests $dir/manifests"
+done
+for controller in source kustomize; do
+	module=github.com/fluxcd/$controller-controller
+	dir=$(cd flux && export GOWORK=off && go mod download "$module" >&2 && go list -m -f '{{.Dir}}' "$module")
+	[ -d "$dir" ] || { echo "build.sh: no folder of $module" >&2; exit 1; }
+	echo "flux-$controller-crds $dir/config/crd/bases"
+done

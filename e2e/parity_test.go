@@ -91,7 +91,7 @@ func TestApplicationsRenderAlikeOnceMoved(t *testing.T) {
 		}
 	}
 	r := e.Try(root, nil, "go", "run", "./cmd/internal/parity", "--corpus", e.Path("corpus"), "--out", table,
-		"--argocd", paths["argocd"], "--kustomize", paths["kustomize"], "--helm", paths["helm"])
+		"--argocd", paths["argocd2"], "--kustomize", paths["kustomize"], "--helm", paths["helm"])
 	data, err := os.ReadFile(table)
 	if err != nil {
 		t.Fatalf("%v: %s", err, r.Stderr)

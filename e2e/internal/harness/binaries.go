@@ -13,16 +13,38 @@ import (
 type Binaries struct {
 	// Kube is etcd, kube-apiserver, kube-controller-manager and kubectl in one.
 	Kube string
-	// ArgoCD is repo-server, application-controller and cmp-server in one.
+	// ArgoCD is repo-server, application-controller and cmp-server in one, of the
+	// version that With has chosen: ArgoCD2 at first.
 	ArgoCD string
 	// ArgoCDManifests is the folder with Argo CD's own CRDs and install manifests.
 	ArgoCDManifests string
+	// FluxSource and FluxKustomize are Flux's source-controller and
+	// kustomize-controller; the others are the folders of their CRDs.
+	FluxSource, FluxKustomize         string
+	FluxSourceCRDs, FluxKustomizeCRDs string
 	// Syncgate is the program under test.
 	Syncgate string
 	// Manifests is the folder of what we ship, manifests/ of this repository.
 	Manifests string
 
 	webhook, controller *lazyProgram
+	argoCDs             map[string]argoCD // by version
+}
+
+// The versions of Argo CD that are there.
+const (
+	ArgoCD2 = "v2.14.21"
+	ArgoCD3 = "v3.2.11"
+)
+
+// argoCD is what is there of one version: the program and Argo CD's own manifests.
+type argoCD struct{ program, manifests string }
+
+// With returns the binaries with another version of Argo CD, ArgoCD2 or ArgoCD3.
+func (b Binaries) With(version string) Binaries {
+	a := b.argoCDs[version]
+	b.ArgoCD, b.ArgoCDManifests = a.program, a.manifests
+	return b
 }
 
 // lazyProgram is built when a test first asks for it.
@@ -111,12 +133,24 @@ func build(e *Env, dir string) Binaries {
 		paths[name] = path
 	}
 	b := Binaries{
-		Kube: paths["kube"], ArgoCD: paths["argocd"], ArgoCDManifests: paths["argocd-manifests"],
+		Kube:       paths["kube"],
+		FluxSource: paths["flux-source"], FluxKustomize: paths["flux-kustomize"],
+		FluxSourceCRDs: paths["flux-source-crds"], FluxKustomizeCRDs: paths["flux-kustomize-crds"],
 		Syncgate: filepath.Join(bin, "syncgate"), Manifests: filepath.Join(root, "manifests"),
 		webhook:    &lazyProgram{path: filepath.Join(bin, "syncgate-webhook"), root: root},
 		controller: &lazyProgram{path: filepath.Join(bin, "syncgate-controller"), root: root},
+		argoCDs: map[string]argoCD{
+			ArgoCD2: {paths["argocd2"], paths["argocd2-manifests"]},
+			ArgoCD3: {paths["argocd3"], paths["argocd3-manifests"]},
+		},
 	}
-	for _, p := range []string{b.Kube, b.ArgoCD, b.ArgoCDManifests, b.Manifests} {
+	for version, a := range b.argoCDs {
+		if !strings.Contains(a.manifests, "@"+version+"/") {
+			e.T.Fatalf("Argo CD %s is built from %s", version, a.manifests)
+		}
+	}
+	b = b.With(ArgoCD2)
+	for _, p := range []string{b.Kube, b.ArgoCD, b.ArgoCDManifests, b.With(ArgoCD3).ArgoCD, b.With(ArgoCD3).ArgoCDManifests, b.FluxSource, b.FluxKustomize, b.FluxSourceCRDs, b.FluxKustomizeCRDs, b.Manifests} {
 		if _, err := os.Stat(p); err != nil {
 			e.T.Fatal(err)
 		}
