@@ -83,7 +83,7 @@ func (b *Build) Comments(e policy.Effective, v *Verdict) error {
 			}
 		}
 	}
-	v.sentence.Fix = e.Fix(v.sentence.Reason())
+	v.sentence.Fix = e.Fix(v.sentence.Reason(), v.lacks...)
 	return nil
 }
 

@@ -20,6 +20,7 @@ type Verdict struct {
 	Gated   int // objects with at least one gated field
 
 	sentence  gate.Sentence
+	lacks     []policy.Lack
 	evaluated bool
 }
 
@@ -40,9 +41,12 @@ func (b *Build) Evaluate(e policy.Effective, now int64) Verdict {
 			v.Gated++
 		}
 		v.sentence.Items = append(v.sentence.Items, r.Items...)
+		for _, f := range r.Decision.Findings {
+			v.lacks = append(v.lacks, policy.Lack{Subject: r.Object.Subject, Finding: f, Object: r.Object.Projection})
+		}
 	}
 	v.sentence.Gated = v.Gated
-	v.sentence.Fix = e.Fix(v.sentence.Reason())
+	v.sentence.Fix = e.Fix(v.sentence.Reason(), v.lacks...)
 	v.sentence.Warn = e.Warn
 	return v
 }

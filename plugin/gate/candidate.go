@@ -195,7 +195,7 @@ func (e *evaluation) checkDigest(c *candidate) *Finding {
 	if f := e.defaulted(c, covers); f != nil {
 		return f
 	}
-	path, text := mismatch(e.Object, covers, c.claims.Leaves)
+	path, text := e.mismatch(covers, c.claims.Leaves)
 	return &Finding{Reason: DigestMismatch, Path: path,
 		Text: fmt.Sprintf(text, fmt.Sprintf("receipt %s (issuer %s)", c.claims.ID, c.claims.Issuer))}
 }
@@ -292,7 +292,7 @@ func (c *candidate) finding(r Reason, format string, args ...any) *Finding {
 // mismatch explains a digest that differs. With leaf hashes in the receipt it
 // names the fields that moved; without, the categories. The returned text has
 // one %s for the receipt.
-func mismatch(p *projection.Projection, covers []projection.Category, signed map[string]string) (path, text string) {
+func (e *evaluation) mismatch(covers []projection.Category, signed map[string]string) (path, text string) {
 	if len(signed) == 0 {
 		names := make([]string, len(covers))
 		for i, c := range covers {
@@ -301,5 +301,5 @@ func mismatch(p *projection.Projection, covers []projection.Category, signed map
 		sort.Strings(names)
 		return "", "something in " + strings.Join(names, ", ") + " differs from what %s was signed for; it has no leaf hashes to say what"
 	}
-	return firstMoved(moved(p, covers, signed))
+	return firstMoved(e.touchedFirst(moved(e.Object, covers, signed)))
 }

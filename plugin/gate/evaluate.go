@@ -235,13 +235,17 @@ func (e *evaluation) explain(c projection.Category, n need) Finding {
 }
 
 // fields names a category with its first leaf, as people would ask for it: a
-// category without leaves, old or new, is nothing to ask for.
+// category without leaves, old or new, is nothing to ask for. Where the object
+// that is replaced is known, the leaf is one that this change touches: the
+// debug container that somebody adds, not the one that has run for a year.
 func (e *evaluation) fields(c projection.Category) string {
-	ls := e.Object.In(c)
-	if len(ls) == 0 {
-		if e.Old != nil && e.Old.Has(c) {
-			return string(c) + " (removed)"
+	ls, how := e.Object.In(c), ""
+	if e.Old != nil {
+		if ls = touched(e.Old, e.Object, c); len(ls) == 0 {
+			ls, how = touched(e.Object, e.Old, c), "removed: "
 		}
+	}
+	if len(ls) == 0 {
 		return ""
 	}
 	first := ls[0]
@@ -255,7 +259,7 @@ func (e *evaluation) fields(c projection.Category) string {
 	if len(ls) > 1 {
 		more = fmt.Sprintf(" and %d more", len(ls)-1)
 	}
-	return fmt.Sprintf("%s (%s%s)", c, clip(ShortPath(first.Path), maxValue), more)
+	return fmt.Sprintf("%s (%s%s%s)", c, how, clip(ShortPath(first.Path), maxValue), more)
 }
 
 func (e *evaluation) signedBy(c projection.Category) string {

@@ -57,6 +57,40 @@ func moved(p *projection.Projection, covers []projection.Category, signed map[st
 	return out
 }
 
+// touched returns the leaves of category c that to has and from has not, or
+// with another value.
+func touched(from, to *projection.Projection, c projection.Category) []projection.Leaf {
+	changed := map[string]bool{}
+	for _, ch := range projection.Diff(from, to) {
+		if ch.Category == c && ch.New != nil {
+			changed[ch.Path] = true
+		}
+	}
+	var out []projection.Leaf
+	for _, l := range to.In(c) {
+		if changed[l.Path] {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// touchedFirst puts first what this very change touches: what differed from the
+// receipt before it is somebody else's.
+func (e *evaluation) touchedFirst(moves []move) []move {
+	if e.Old == nil {
+		return moves
+	}
+	now := map[string]bool{}
+	for _, ch := range projection.Diff(e.Old, e.Object) {
+		now[string(ch.Category)+" "+ch.Path] = true
+	}
+	sort.SliceStable(moves, func(i, j int) bool {
+		return now[LeafKey(moves[i].leaf)] && !now[LeafKey(moves[j].leaf)]
+	})
+	return moves
+}
+
 // Moved is one gated field that differs from what a receipt was signed for.
 type Moved struct {
 	Category projection.Category

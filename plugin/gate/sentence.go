@@ -27,12 +27,15 @@ type Item struct {
 
 // Sentence is the whole message of a verdict: what a person reads as the sync
 // error. Gated is how many gated objects there were (0: not told), Fix the
-// next step. Warn makes it a warning that nothing was refused.
+// next step. Warn makes it a warning that nothing was refused. Stored says that an
+// object was to be stored and nothing was rendered: then what is malformed is
+// refused, in these words, like all the rest.
 type Sentence struct {
-	Items []Item
-	Gated int
-	Fix   string
-	Warn  bool
+	Items  []Item
+	Gated  int
+	Fix    string
+	Warn   bool
+	Stored bool
 }
 
 // Class returns the class of the gravest item; a sentence without items is a
@@ -74,8 +77,11 @@ func (s Sentence) sorted() []Item {
 func (s Sentence) String() string {
 	items := s.sorted()
 	words := s.Class().Words()
-	if s.Warn {
+	switch {
+	case s.Warn:
 		words = "SYNC WOULD BE REFUSED"
+	case s.Stored && s.Class() == RenderFailure:
+		words = Refused.Words()
 	}
 	if len(items) == 0 {
 		return words + " [PolicyInvalid] nothing was evaluated"

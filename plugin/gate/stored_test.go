@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/projection"
 	"github.com/syncgate/syncgate/plugin/receipt"
 )
 
@@ -148,5 +149,52 @@ func TestAJobHasTheDigestOfItsCronJob(t *testing.T) {
 	}
 	if before, _ := job.Digest(job.Applies()); before == want {
 		t.Error("the Job's own digest is the CronJob's: AsCronJob shows nothing")
+	}
+}
+
+func TestWhatThisChangeTouchesIsNamedFirst(t *testing.T) {
+	signed := deployment(t, image, `"hostIPC":true,`, "")
+	before := deployment(t, image, `"hostIPC":true,"hostNetwork":true,`, "")
+	now := deployment(t, image, `"hostIPC":true,"hostNetwork":true,"hostPID":true,`, "")
+	stale := sign(t, "release", signed, func(c *receipt.Claims) { c.Leaves = leaves(signed) })
+	for _, tt := range []struct {
+		name     string
+		old, new *projection.Projection
+		receipts []string
+		want     string
+	}{
+		{"no receipt, a field added", before, now, nil, "no receipt for privilege (hostPID)"},
+		{"no receipt, a field taken out", now, before, nil, "no receipt for privilege (removed: hostPID)"},
+		{"no receipt, nothing was there", nil, before, nil, "privilege (hostIPC and 1 more)"},
+		{"an older receipt", before, now, []string{stale}, "hostPID is true, hostNetwork is true; receipt"},
+		{"an older receipt, nobody knows what was there", nil, now, []string{stale}, "hostNetwork is true, hostPID is true; receipt"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := evaluate(rules(t), tt.old, tt.new, tt.receipts...)
+			if len(d.Findings) != 1 || !strings.Contains(d.Findings[0].Text, tt.want) {
+				t.Errorf("got %+v, want one finding with %q", d.Findings, tt.want)
+			}
+		})
+	}
+}
+
+// Nothing is rendered at admission, so that nothing says that it failed.
+func TestWhatIsMalformedIsRefusedWhereNothingIsRendered(t *testing.T) {
+	for _, tt := range []struct {
+		reason         gate.Reason
+		stored, warned string
+	}{
+		{gate.ObjectMalformed, "SYNC REFUSED [ObjectMalformed] Role x: no", "SYNC WOULD BE REFUSED [ObjectMalformed] Role x: no"},
+		{gate.ReceiptMissing, "SYNC REFUSED [ReceiptMissing] Role x: no", "SYNC WOULD BE REFUSED [ReceiptMissing] Role x: no"},
+		{gate.PolicyInvalid, "GATE ERROR [PolicyInvalid] Role x: no", "SYNC WOULD BE REFUSED [PolicyInvalid] Role x: no"},
+	} {
+		s := gate.Sentence{Stored: true, Items: []gate.Item{{Subject: "Role x", Reason: tt.reason, Text: "no"}}}
+		if got := s.String(); got != tt.stored {
+			t.Errorf("got %q, want %q", got, tt.stored)
+		}
+		s.Warn = true
+		if got := s.String(); got != tt.warned {
+			t.Errorf("Warn: got %q, want %q", got, tt.warned)
+		}
 	}
 }

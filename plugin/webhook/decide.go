@@ -20,6 +20,8 @@ type Verdict struct {
 	Message string      // the sentence, for a refusal and for a warning
 	Uses    []gate.Use  // receipts that the decision rests on
 	Note    string      // which off-switch or trusted writer let it pass
+
+	sentence gate.Sentence // that Message says
 }
 
 // How says on what an answer rests: a label of the metrics and of the audit
@@ -57,13 +59,13 @@ func (s *State) decide(r request, now int64) Verdict {
 		return Verdict{Allowed: true, How: OutOfScope}
 	case r.Operation != admission.Create && r.Operation != admission.Update && r.Operation != admission.Delete,
 		r.Subresource != "" && r.Subresource != "ephemeralcontainers":
-		return s.refuse(r, policy.Effective{}, gate.Item{Reason: gate.PolicyInvalid, Text: fmt.Sprintf(
+		return refuse("", gate.Item{Reason: gate.PolicyInvalid, Text: fmt.Sprintf(
 			"%s of %s/%s is nothing that this webhook judges: its configuration is not the generated one", r.Operation, r.Kind, r.Subresource),
 			Fix: "syncgate manifests webhook --configuration, apply it"})
 	}
 	e, err := s.effective(scope)
 	if err != nil {
-		return s.refuse(r, policy.Effective{}, gate.Item{Reason: gate.PolicyInvalid, Text: err.Error(), Fix: "mend the policy; retrying does not help"})
+		return refuse("", gate.Item{Reason: gate.PolicyInvalid, Text: err.Error(), Fix: "mend the policy; retrying does not help"})
 	}
 	j := judgement{state: s, request: r, effective: e, now: now}
 	v := j.judge()
@@ -75,8 +77,10 @@ func (s *State) decide(r request, now int64) Verdict {
 		return v
 	}
 	if a.Warn && !(r.DryRun && isProbe(r)) { // a doctor has to be told who answers
-		v.Allowed, v.How = true, Warned
-		v.Message = strings.Replace(v.Message, "SYNC REFUSED", "SYNC WOULD BE REFUSED", 1)
+		v.sentence.Warn = true
+		warned := denied(v.sentence)
+		warned.Allowed, warned.How = true, Warned
+		return warned
 	}
 	return v
 }
@@ -90,7 +94,7 @@ func (s *State) guard(r request) Verdict {
 	if admission.MayAdminister(a, r.writer()) {
 		return Verdict{Allowed: true, How: Administering}
 	}
-	return s.refuse(r, policy.Effective{}, gate.Item{
+	return refuse("", gate.Item{
 		Subject: r.Kind + " " + r.Namespace + "/" + r.Name, Reason: gate.ProtectedTarget,
 		Text: fmt.Sprintf("user %s is no administrator of the gate", clip(r.User)),
 		Fix:  "ask one of those that policy names under administrators",
@@ -107,6 +111,7 @@ type judgement struct {
 	subject     receipt.Subject
 	object, old *projection.Projection
 	receipts    []string
+	unsigned    []policy.Lack // what a signature would mend
 }
 
 func (j *judgement) judge() Verdict {
@@ -191,7 +196,9 @@ func (j *judgement) evaluate() Verdict {
 		findings = lacks // says which field is not its parent's
 	}
 	items := make([]gate.Item, 0, len(findings))
+	j.unsigned = make([]policy.Lack, 0, len(findings))
 	for i, f := range findings {
+		j.unsigned = append(j.unsigned, policy.Lack{Subject: j.subject, Finding: f, Object: j.object, Old: j.old})
 		text := f.Text
 		if i == 0 {
 			text += j.who()
@@ -228,17 +235,18 @@ func (j *judgement) refuse(items ...gate.Item) Verdict {
 	for i := range items {
 		items[i].Subject = j.subject.Short()
 	}
-	return j.state.refuse(j.request, j.effective.Effective, items...)
+	return refuse(j.effective.Fix(gate.Sentence{Items: items}.Reason(), j.unsigned...), items...)
 }
 
-func (s *State) refuse(_ request, e policy.Effective, items ...gate.Item) Verdict {
-	sentence := gate.Sentence{Items: items, Gated: 1}
-	if e.Annotation != "" { // a policy speaks
-		sentence.Fix = e.Fix(sentence.Reason())
-	}
-	// Nothing is rendered here: what is malformed is refused like the rest.
-	message := strings.Replace(sentence.String(), "RENDER FAILED", "SYNC REFUSED", 1)
-	return Verdict{How: Denied, Reason: sentence.Reason(), Message: harmless(message)}
+// refuse makes a refusal of items. Fix is the next step, if no item knows one.
+func refuse(fix string, items ...gate.Item) Verdict {
+	return denied(gate.Sentence{Items: items, Gated: 1, Fix: fix})
+}
+
+// denied is the refusal that a sentence says.
+func denied(s gate.Sentence) Verdict {
+	s.Stored = true
+	return Verdict{How: Denied, Reason: s.Reason(), Message: harmless(s.String()), sentence: s}
 }
 
 // harmless takes a word out of a message that may quote an object: a tool that

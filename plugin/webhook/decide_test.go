@@ -52,6 +52,7 @@ func TestDecide(t *testing.T) {
 		{name: "an unpinned one is not, whoever signed it", op: "CREATE", obj: signed(withImage(plain, "ghcr.io/acme/web:latest")), how: Denied, code: gate.ImageNotPinned},
 		{name: "an edit of what is free passes", op: "UPDATE", obj: tree(t, deployment(pinned, "hostname: x, ")), old: tree(t, plain), how: Unchanged},
 		{name: "another image does not", op: "UPDATE", obj: tree(t, deployment(other, "")), old: tree(t, plain), how: Denied, code: gate.ReceiptMissing, text: "image"},
+		{name: "what changed is named, not what was there", op: "UPDATE", obj: tree(t, deployment(pinned, "hostPID: true, shareProcessNamespace: true, ")), old: tree(t, deployment(pinned, "hostPID: true, ")), how: Denied, code: gate.ReceiptMissing, text: "no receipt for privilege (shareProcessNamespace)"},
 		{name: "with the receipt of the image before neither", op: "UPDATE", obj: carry(tree(t, deployment(other, "")), ofDeployment), old: tree(t, plain), how: Denied, code: gate.DigestMismatch, text: "containers[web].image"},
 		{name: "an expired receipt is no reason against what runs", op: "UPDATE", obj: sign(t, tree(t, plain), "release", expired), old: sign(t, tree(t, plain), "release", expired), how: Unchanged},
 		{name: "a Pod has grace", op: "CREATE", obj: sign(t, tree(t, object("v1", "Pod", "p", pinned, "")), "release", expired), how: ByReceipt},
@@ -124,6 +125,13 @@ func TestDecide(t *testing.T) {
 			dry.DryRun = true
 			if d := s.decide(dry, now); d.Allowed != v.Allowed || d.Message != v.Message {
 				t.Errorf("a dry run is answered otherwise: got %t %q, want %t %q", d.Allowed, d.Message, v.Allowed, v.Message)
+			}
+			if v.How != Denied || v.Reason == gate.PolicyInvalid {
+				return
+			}
+			warned := state(t, tt.policy+"mode: {admission: Warn}\n").decide(q, now)
+			if want := strings.Replace(v.Message, "SYNC REFUSED [", "SYNC WOULD BE REFUSED [", 1); !warned.Allowed || warned.How != Warned || warned.Message != want {
+				t.Errorf("Warn: got %t %s %q, want it allowed with %q", warned.Allowed, warned.How, warned.Message, want)
 			}
 		})
 	}

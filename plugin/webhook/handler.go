@@ -71,7 +71,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.fail(w, http.StatusBadRequest, err.Error())
 			return
 		}
-		v := Verdict{How: Denied, Reason: gate.ObjectMalformed, Message: harmless(gate.Sentence{Items: []gate.Item{{Reason: gate.ObjectMalformed, Text: err.Error()}}}.String())}
+		v := denied(gate.Sentence{Items: []gate.Item{{Reason: gate.ObjectMalformed, Text: err.Error(), Fix: "change the object that was sent"}}})
 		h.answer(w, q, v, start)
 		return
 	}
