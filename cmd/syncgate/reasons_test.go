@@ -95,6 +95,7 @@ var notYet = map[gate.Reason]string{
 	gate.FieldDefaulted:     "said by fixedpoint, which asks a cluster",
 	gate.FieldDropped:       "said by fixedpoint, which asks a cluster",
 	gate.ClusterUnavailable: "nothing asks a cluster yet",
+	gate.GateBusy:           "said while others render: plugin/argocd TestOnlySoManyRenderAtATime",
 }
 
 // The one line that each code ends in. A step prepares the stage; what refuses

@@ -222,7 +222,7 @@ func class(code string) (exit int, words string) {
 	switch code {
 	case "RenderFailed", "EmptyRender", "DuplicateObject", "ObjectMalformed":
 		return 20, "RENDER FAILED"
-	case "PolicyInvalid", "KeysUnavailable", "ClusterUnavailable", "ImageUnresolvable":
+	case "PolicyInvalid", "KeysUnavailable", "ClusterUnavailable", "GateBusy", "ImageUnresolvable":
 		return 30, "GATE ERROR"
 	}
 	return 10, "SYNC REFUSED"

@@ -23,7 +23,8 @@ writes nothing to stdout, one line to stderr, and ends with status 10 (policy),
 It reads the environment that Argo CD gives to plugins (ARGOCD_APP_NAME,
 ARGOCD_APP_NAMESPACE, ARGOCD_APP_SOURCE_PATH, ARGOCD_APP_PARAMETERS) and
 SYNCGATE_POLICY, SYNCGATE_OFF, SYNCGATE_APPS, SYNCGATE_TIMEOUT,
-SYNCGATE_RENDER_COMMAND of the sidecar. A chart needs ARGOCD_APP_NAME, which is its release's name unless the
+SYNCGATE_PARALLEL, SYNCGATE_SLOTS, SYNCGATE_RENDER_COMMAND of the sidecar. No
+more than SYNCGATE_PARALLEL (4) of them work at a time; others wait. A chart needs ARGOCD_APP_NAME, which is its release's name unless the
 parameter helm.releaseName gives another.
 
 While "syncgate off --app" is in force for ARGOCD_APP_NAME, what policy refuses

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/syncgate/syncgate/plugin/app"
@@ -63,6 +64,7 @@ func Generate(ctx context.Context, r Request, stdout, warnings io.Writer) error 
 		err     error
 	}
 	done := make(chan *answer, 1)
+	var waiting atomic.Bool
 	go func() { // a renderer that does not listen to ctx must not hold the answer back
 		a := &answer{}
 		defer func() {
@@ -71,7 +73,7 @@ func Generate(ctx context.Context, r Request, stdout, warnings io.Writer) error 
 			}
 			done <- a
 		}()
-		a.warning, a.err = generate(ctx, r, &a.out)
+		a.warning, a.err = generate(ctx, r, &waiting, &a.out)
 	}()
 	select {
 	case a := <-done:
@@ -86,6 +88,9 @@ func Generate(ctx context.Context, r Request, stdout, warnings io.Writer) error 
 		}
 		return nil
 	case <-ctx.Done():
+		if waiting.Load() {
+			return busy()
+		}
 		return refusal(ctx.Err(), limit)
 	}
 }
@@ -104,7 +109,7 @@ func refusal(err error, limit time.Duration) *app.Refusal {
 	return app.Refuse(gate.RenderFailed, "%v", err)
 }
 
-func generate(ctx context.Context, r Request, out *bytes.Buffer) (warning string, err error) {
+func generate(ctx context.Context, r Request, waiting *atomic.Bool, out *bytes.Buffer) (warning string, err error) {
 	path := r.Policy
 	if path == "" {
 		path = r.Getenv("SYNCGATE_POLICY")
@@ -135,6 +140,15 @@ func generate(ctx context.Context, r Request, out *bytes.Buffer) (warning string
 	if s.Registry, err = resolver(e); err != nil {
 		return "", err
 	}
+	if err := r.overridden(who.Name); err != nil {
+		return "", err
+	}
+	slot, err := r.slot(ctx, waiting)
+	if err != nil {
+		return "", err
+	}
+	defer slot.Free()
+	s.Render.Temp = slot.Dir
 	b, err := app.New(ctx, s)
 	if err != nil {
 		return "", err

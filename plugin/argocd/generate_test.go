@@ -26,6 +26,20 @@ const (
 	prod = "apiVersion: syncgate.io/v1alpha1\nkind: GatePolicy\nenvironment: prod\n"
 )
 
+// slotsDir outlives a test: a render that was given up goes on for a moment.
+var slotsDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "syncgate-slots-")
+	if err != nil {
+		panic(err)
+	}
+	slotsDir = dir
+	status := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(status)
+}
+
 // request writes an application and a policy and returns the plugin's call for
 // them. settings is the policy without its issuers.
 func request(t *testing.T, manifest, settings string, env ...string) argocd.Request {
@@ -41,7 +55,7 @@ func request(t *testing.T, manifest, settings string, env ...string) argocd.Requ
 	} {
 		must(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
 	}
-	env = append([]string{"SYNCGATE_POLICY=" + filepath.Join(dir, "policy.yaml"), "ARGOCD_APP_NAME=web", "ARGOCD_APP_NAMESPACE=shop"}, env...)
+	env = append([]string{"SYNCGATE_POLICY=" + filepath.Join(dir, "policy.yaml"), "ARGOCD_APP_NAME=web", "ARGOCD_APP_NAMESPACE=shop", "SYNCGATE_SLOTS=" + slotsDir}, env...)
 	return argocd.Request{Dir: filepath.Join(dir, "app"), Environ: env, Getenv: lookup(env), Now: 1796174581}
 }
 

@@ -39,4 +39,5 @@ var codes = map[gate.Reason]code{
 	gate.PolicyInvalid:       {"The operator's policy cannot be used, or has nothing for this application.", "Mend the policy at the line that the message gives."},
 	gate.KeysUnavailable:     {"A key set or revocation list that policy names cannot be read or verified.", "Mend the file that the message names."},
 	gate.ClusterUnavailable:  {"The cluster could not be asked what runs.", "Retry; check access."},
+	gate.GateBusy:            {"Too many applications were rendered at once, and this one's turn did not come in time.", "It is tried again by itself; raise SYNCGATE_PARALLEL with the sidecar's memory if it happens often."},
 }

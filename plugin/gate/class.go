@@ -16,7 +16,7 @@ func (r Reason) Class() Class {
 	switch r {
 	case RenderFailed, ObjectMalformed, DuplicateObject, EmptyRender:
 		return RenderFailure
-	case PolicyInvalid, KeysUnavailable, ClusterUnavailable, ImageUnresolvable:
+	case PolicyInvalid, KeysUnavailable, ClusterUnavailable, GateBusy, ImageUnresolvable:
 		return GateError
 	}
 	for _, known := range order {
@@ -52,7 +52,7 @@ func (c Class) Words() string {
 // order is how reasons are ranked within one message: what must be mended
 // first comes first.
 var order = []Reason{
-	PolicyInvalid, KeysUnavailable, ClusterUnavailable,
+	PolicyInvalid, KeysUnavailable, ClusterUnavailable, GateBusy,
 	RenderFailed, EmptyRender, DuplicateObject, ObjectMalformed,
 	ImageUnresolvable,
 	ProtectedTarget, ForceNotAllowed, UnknownImage, ImageNotPinned, ImageTagMoved, FieldDefaulted, FieldDropped,

@@ -40,4 +40,5 @@ const (
 	PolicyInvalid       Reason = "PolicyInvalid"
 	KeysUnavailable     Reason = "KeysUnavailable"
 	ClusterUnavailable  Reason = "ClusterUnavailable"
+	GateBusy            Reason = "GateBusy"
 )

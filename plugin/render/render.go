@@ -50,6 +50,10 @@ type Options struct {
 	// to render with. It never comes from the repository or its owner.
 	Command []string
 
+	// Temp is a directory for what Command leaves about, which belongs to this
+	// render alone; empty means that of the system.
+	Temp string
+
 	// Root is the repository that nothing may leave; empty means the nearest
 	// directory at or above Dir that holds .git, or Dir if there is none. A
 	// front end that knows the root says so: the copy of the repository that
@@ -185,7 +189,7 @@ func render(ctx context.Context, o Options) (string, Result, error) {
 		if err != nil {
 			return renderer, Result{}, err
 		}
-		objects, err := command.Run(ctx, o.Command, abs)
+		objects, err := command.Run(ctx, o.Command, abs, o.Temp)
 		return renderer, Result{Objects: objects, Renderer: Command}, err
 	default:
 		return "", Result{}, fmt.Errorf("unknown renderer %q: want %q, %q, %q or %q", renderer, Kustomize, Helm, Directory, Command)

@@ -28,14 +28,15 @@ const (
 
 // Run runs argv in dir and returns the objects that it prints. It has the
 // environment of this process, but a HOME and a TMPDIR of its own, and nothing
-// on standard input. When ctx ends its whole process group is killed. Errors
+// on standard input; both are made in temp, the system's directory if that is
+// empty. When ctx ends its whole process group is killed. Errors
 // hold one line, and of the command line only the program's name.
-func Run(ctx context.Context, argv []string, dir string) (objects []manifest.Object, err error) {
+func Run(ctx context.Context, argv []string, dir, temporary string) (objects []manifest.Object, err error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return nil, errors.New("no command is configured")
 	}
 	program := filepath.Base(argv[0])
-	home, err := os.MkdirTemp("", "syncgate-render-")
+	home, err := os.MkdirTemp(temporary, "syncgate-render-")
 	if err != nil {
 		return nil, fmt.Errorf("making a home directory for %q: %w", program, plain(err))
 	}

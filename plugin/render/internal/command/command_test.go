@@ -23,7 +23,7 @@ func TestTheObjectsThatACommandPrintsAreTaken(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "d.yaml"), []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n---\n"+object), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got, err := command.Run(t.Context(), sh("echo warning >&2; cat d.yaml"), dir)
+	got, err := command.Run(t.Context(), sh("echo warning >&2; cat d.yaml"), dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestAFailureIsNeverLost(t *testing.T) {
 		{"too much", sh("yes aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), `"sh" prints more than 67108864 bytes`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := command.Run(t.Context(), tc.argv, dir)
+			got, err := command.Run(t.Context(), tc.argv, dir, "")
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("got %v, error %v; want one with %q", got, err, tc.want)
 			}
@@ -79,7 +79,7 @@ func TestACommandHasNobodysHome(t *testing.T) {
 	got, err := command.Run(t.Context(), sh(`
 		[ "$HOME" != "`+os.Getenv("HOME")+`" ] && [ -z "$XDG_CONFIG_HOME" ] && [ "$TMPDIR" = "$HOME/tmp" ] && touch "$TMPDIR/x" "$HOME/y" || exit 1
 		read line && exit 2
-		echo "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {home: $HOME, vault: $VAULT_ADDR}}"`), t.TempDir())
+		echo "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {home: $HOME, vault: $VAULT_ADDR}}"`), t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestTheWholeProcessGroupEnds(t *testing.T) {
 					cancel()
 				}()
 			}
-			_, err := command.Run(ctx, sh(tc.script), dir)
+			_, err := command.Run(ctx, sh(tc.script), dir, "")
 			if !errors.Is(err, tc.want) {
 				t.Fatalf("got error %v, want %v", err, tc.want)
 			}
@@ -139,7 +139,7 @@ func TestTheWholeProcessGroupEnds(t *testing.T) {
 }
 
 func TestAChildThatHoldsTheOutputIsAFailure(t *testing.T) {
-	_, err := command.Run(t.Context(), sh("setsid sleep 5 & echo '"+object+"'"), t.TempDir())
+	_, err := command.Run(t.Context(), sh("setsid sleep 5 & echo '"+object+"'"), t.TempDir(), "")
 	if err == nil || !strings.Contains(err.Error(), "left a process behind") {
 		t.Errorf("got error %v, want one about a process that is left", err)
 	}
