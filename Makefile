@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-MODULES := . e2e e2e/fluxgen e2e/kube e2e/argocd2 e2e/argocd3 e2e/native/kustomize e2e/native/helm
+MODULES := . e2e e2e/fluxgen e2e/kube e2e/argocd2 e2e/argocd3 e2e/flux e2e/native/kustomize e2e/native/helm
 PROGRAMS := $(patsubst %,./%,$(filter-out cmd/internal,$(wildcard cmd/*)))
 FUZZTIME ?= 30s
 SOAK ?= 10m
