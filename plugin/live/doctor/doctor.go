@@ -96,6 +96,7 @@ const Deployment = "syncgate-webhook"
 const (
 	fixConfiguration = "syncgate manifests webhook --configuration --policy FILE | kubectl apply --server-side -f -"
 	fixReload        = "see /readyz and the log of the replica: a file that it cannot load keeps the one of before in force"
+	fixWarn          = "none while you look at the warnings; to refuse, set mode.admission to Enforce in the policy"
 	fixLag           = "wait for the kubelet to bring the newest ConfigMap (--wait), or see why that replica does not get it"
 )
 

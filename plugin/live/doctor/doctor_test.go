@@ -325,13 +325,29 @@ func TestAGateThatDoesNotHoldIsNamed(t *testing.T) {
 func TestWarnModeIsNoGate(t *testing.T) {
 	s := newStage(t, prod+"mode: {admission: Warn}\n")
 	s.Warn("SYNC WOULD BE REFUSED [ReceiptMissing] a")
-	want := map[string]string{"mode": "policy says Warn: the webhook refuses nothing"}
+	want := map[string]string{"mode": "policy says Warn: ordinary requests are only warned of, nothing is refused yet"}
 	if diff := cmp.Diff(want, failures(s.look(t))); diff != "" {
 		t.Errorf("asked, and warning (-want +got):\n%s", diff)
 	}
 	s.Warn("")
 	if got := failures(s.look(t)); got["path"] == "" || got["mode"] == "" {
 		t.Errorf("not asked: got %v", got)
+	}
+
+	s = newStage(t, prod+"mode: {admission: Warn}\n") // of this version, which tells a probe who answers
+	s.options.Replicas = 2
+	s.good(1)
+	r := s.look(t)
+	if got := r.First(); got.Name != "replicas" {
+		t.Errorf("the first that is wrong: got %+v, want the replica that is missing, not the mode that is meant", got)
+	}
+	if got := r.Checks[len(r.Checks)-1]; got.Name != "mode" || got.OK {
+		t.Errorf("the last check: got %+v, want the mode", got)
+	}
+	for _, c := range r.Checks {
+		if c.Name == "path" && (!c.OK || !strings.Contains(c.Details[0], "it refuses this probe")) {
+			t.Errorf("path: got %+v, want that the probe alone is refused", c)
+		}
 	}
 }
 

@@ -113,9 +113,6 @@ type answer struct {
 // probes asks until as many replicas as are expected have answered.
 func (r *Report) probes(ctx context.Context, c *live.Cluster, o Options, expected int) error {
 	a := o.Policy.Admission()
-	if a.Warn {
-		r.add("mode", false, "set mode.admission to Enforce in the policy", "policy says Warn: the webhook refuses nothing")
-	}
 	namespace, err := probeNamespace(ctx, c, a, o.Namespace)
 	if err != nil {
 		return err
@@ -147,9 +144,12 @@ func (r *Report) probes(ctx context.Context, c *live.Cluster, o Options, expecte
 	for _, name := range sortedNames(seen) {
 		r.Replicas = append(r.Replicas, seen[name])
 	}
-	r.path(p, namespace, other, warned)
+	r.path(p, namespace, other, a.Warn, warned)
 	if len(seen) > 0 {
 		r.replicas(o, expected)
+	}
+	if a.Warn { // last: whatever else is wrong comes first
+		r.add("mode", false, fixWarn, "policy says Warn: ordinary requests are only warned of, nothing is refused yet")
 	}
 	return nil
 }
@@ -279,10 +279,14 @@ func code(err error) int32 {
 }
 
 // path says whether the webhook is asked and heard.
-func (r *Report) path(p probe, namespace string, other []answer, warned bool) {
+func (r *Report) path(p probe, namespace string, other []answer, warns, warned bool) {
 	kind := text(p.tree, "kind")
 	if len(other) == 0 && warned {
 		r.add("path", true, "", fmt.Sprintf("the API server asks the webhook: it warns of a %s in %s without receipt, and does not say which replica it is", kind, namespace))
+		return
+	}
+	if len(other) == 0 && warns {
+		r.add("path", true, "", fmt.Sprintf("the API server asks the webhook, and it answers: it refuses this probe, a %s in %s without receipt, to say which replica it is", kind, namespace))
 		return
 	}
 	if len(other) == 0 {
