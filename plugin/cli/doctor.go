@@ -53,8 +53,9 @@ runs, of which nothing is stored; the webhook's refusals say who answered.
 
 It needs the right to list webhook configurations, to read the webhook's
 Deployment, and to create Roles in one gated namespace. With --wait it looks
-again until all is well or the timeout is over. It ends with status 10 if the
-gate is not in the path, and 30 if the cluster cannot be asked.`,
+again until all is well, but for the policy's own word Warn, or the timeout is
+over. It ends with status 10 if the gate is not in the path, and 30 if the
+cluster cannot be asked.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c) },
 	}
@@ -142,12 +143,12 @@ func (o *doctorOptions) expect(c *cobra.Command, p *policy.Policy) error {
 	return json.Unmarshal(data, &o.Want)
 }
 
-// look makes the checks, with --wait until they pass or ctx ends; then it
-// returns what it saw last. What is missing is said when it changes.
+// look makes the checks, with --wait until nothing is left to wait for or ctx
+// ends; then it returns what it saw last. What is missing is said when it changes.
 func (o *doctorOptions) look(ctx context.Context, l *live.Cluster, progress io.Writer) (doctor.Report, error) {
 	report, err := doctor.Look(ctx, l, o.Options)
 	said := ""
-	for o.wait && (err != nil || !report.Converged()) && !errors.Is(err, doctor.ErrNotGated) {
+	for o.wait && (err != nil || !report.Settled()) && !errors.Is(err, doctor.ErrNotGated) {
 		if text := missing(report, err); text != said {
 			said = text
 			fmt.Fprintln(progress, "waiting: "+gate.ASCII(text))

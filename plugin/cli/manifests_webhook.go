@@ -58,7 +58,7 @@ exist.`,
 	}
 	f := c.Flags()
 	f.StringVar(&m.policy, "policy", os.Getenv("SYNCGATE_POLICY"), "the operator's policy file (default $SYNCGATE_POLICY; without one, what a policy means that says nothing about admission)")
-	f.StringVar(&m.url, "url", "", "where API servers reach the webhook, as https://HOST:PORT")
+	f.StringVar(&m.url, "url", "", "address at which API servers reach the webhook instead of its Service, as https://HOST:PORT; its certificate must be for HOST")
 	f.StringVar(&m.service, "service", "", "the Service they reach it by, as NAMESPACE/NAME[:PORT] (default: syncgate-webhook in the policy's namespace)")
 	f.StringVar(&m.bundle, "ca-bundle", "", "file with the certificate (PEM) that vouches for the webhook's")
 	f.BoolVar(&m.certManager, "cert-manager", false, "certificates by cert-manager")

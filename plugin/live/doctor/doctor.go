@@ -64,6 +64,17 @@ func (r Report) Converged() bool {
 	return len(r.Checks) > 0
 }
 
+// Settled reports whether nothing fails that may yet come right by itself: a
+// policy that says Warn stays what it is, however long one waits.
+func (r Report) Settled() bool {
+	for _, c := range r.Checks {
+		if !c.OK && c.Name != checkMode {
+			return false
+		}
+	}
+	return len(r.Checks) > 0
+}
+
 // First returns the first check that failed.
 func (r Report) First() Check {
 	for _, c := range r.Checks {
@@ -91,6 +102,9 @@ var (
 
 // Deployment is the name of the webhook's Deployment, in the gate's namespace.
 const Deployment = "syncgate-webhook"
+
+// checkMode is the name of the check that the policy enforces.
+const checkMode = "mode"
 
 // The next steps. Their order in a report is that in which they help.
 const (

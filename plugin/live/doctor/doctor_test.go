@@ -338,6 +338,13 @@ func TestWarnModeIsNoGate(t *testing.T) {
 	s.options.Replicas = 2
 	s.good(1)
 	r := s.look(t)
+	if r.Settled() || r.Converged() {
+		t.Error("a replica is missing, and nobody waits for it")
+	}
+	s.options.Replicas = 1
+	if r := s.look(t); !r.Settled() || r.Converged() {
+		t.Error("nothing is left to wait for but the policy's word, and somebody does")
+	}
 	if got := r.First(); got.Name != "replicas" {
 		t.Errorf("the first that is wrong: got %+v, want the replica that is missing, not the mode that is meant", got)
 	}

@@ -149,7 +149,7 @@ func (r *Report) probes(ctx context.Context, c *live.Cluster, o Options, expecte
 		r.replicas(o, expected)
 	}
 	if a.Warn { // last: whatever else is wrong comes first
-		r.add("mode", false, fixWarn, "policy says Warn: ordinary requests are only warned of, nothing is refused yet")
+		r.add(checkMode, false, fixWarn, "policy says Warn: ordinary requests are only warned of, nothing is refused yet")
 	}
 	return nil
 }
