@@ -17,14 +17,16 @@ func (b *trees) podPlaceTree(place *podPlace, cheap bool) *tree {
 	}
 	root.put(place.spec, spec)
 	root.put(place.meta, meta)
-	if place.spec == "spec.template.spec" { // one condition for Deployments, StatefulSets and their like
+	if place.spec == workloadSpec { // one condition for Deployments, StatefulSets and their like
 		root.put("spec.volumeClaimTemplates", whole("[]"))
-		root.put("metadata.annotations", &tree{form: func(_ *celWriter, e ends) string {
-			return fmt.Sprintf("!(%s in %s) && !(%s in %s)", quote(rollbackAnnotation), e.x, quote(rollbackAnnotation), e.y)
-		}})
+		root.put("metadata.annotations", rollbackTree())
 	}
 	return root
 }
+
+// workloadSpec is where Deployments, StatefulSets and their like have the pod
+// spec.
+const workloadSpec = "spec.template.spec"
 
 // put sets the tree of what stands at a path.
 func (t *tree) put(path string, at *tree) {
@@ -36,8 +38,9 @@ func (t *tree) put(path string, at *tree) {
 	t.member(name, onlyTree).put(rest, at)
 }
 
-// podMeta compares the labels and annotations of a pod template that count.
-func (b *trees) podMeta() *tree {
+// podMeta compares the labels and annotations of a pod template that count, but
+// for these.
+func (b *trees) podMeta(except ...*names) *tree {
 	t := onlyTree()
 	for _, part := range []string{"annotations", "labels"} {
 		var list []string
@@ -47,7 +50,7 @@ func (b *trees) podMeta() *tree {
 			}
 		}
 		if len(list) > 0 {
-			rule := &metaRule{names: nameSet(list...)}
+			rule := &metaRule{names: nameSet(list...), except: except}
 			t.member(part, func() *tree { return &tree{form: rule.form} })
 		}
 	}
