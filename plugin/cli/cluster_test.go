@@ -247,6 +247,40 @@ func TestOffAndOnWriteOneSwitch(t *testing.T) {
 	}
 }
 
+// A switch is the webhook's: what else refuses is said, with the way to open it.
+func TestOffSaysWhatItDoesNotOpen(t *testing.T) {
+	s, at := cluster(t)
+	off := func(target ...string) (stdout, stderr string) {
+		t.Helper()
+		status, stdout, stderr := answer(t, nil, append(append([]string{"off", "--for", "1h", "--reason", "r"}, target...), at...)...)
+		if status != 0 {
+			t.Fatalf("got %d, %q", status, stderr)
+		}
+		return stdout, stderr
+	}
+	const bindings = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+	for _, tt := range []struct {
+		name, binding, target string
+		want                  bool
+	}{
+		{"no policy", "", "--namespace=shop", false},
+		{"one that only warns", `["Warn","Audit"]`, "--namespace=shop", false},
+		{"one that refuses", `["Deny","Audit"]`, "--namespace=shop", true},
+		{"an application", `["Deny"]`, "--app=web", false},
+	} {
+		if tt.binding != "" {
+			s.Put(bindings, `{"metadata":{"name":"syncgate-digests"},"spec":{"validationActions":`+tt.binding+`}}`)
+		}
+		stdout, stderr := off(tt.target)
+		if strings.Contains(stderr, "images without a digest stay refused") != tt.want || strings.Contains(stderr, `"operator":"NotIn","values":["shop"]`) != tt.want {
+			t.Errorf("%s: stderr %q, want a note: %t", tt.name, stderr, tt.want)
+		}
+		if strings.Count(stdout, "\n") != 1 {
+			t.Errorf("%s: stdout %q, want one line", tt.name, stdout)
+		}
+	}
+}
+
 func keysOf(m map[string]any) []string {
 	var out []string
 	for k := range m {

@@ -87,7 +87,17 @@ const (
 	defaultScope  = "operator: NotIn\n        values: [kube-system, " + manifests.Namespace + "]"
 	noUnpinned    = "- name: allowed\n    expression: |-\n      []"
 	noShared      = "- name: shared\n    expression: |-\n      ''"
+	noTrusted     = "- name: trusted\n    expression: |-\n      false"
+	enforced      = "validationActions: [Deny, Audit]"
 )
+
+// indented stands in a block of a file as the value of an expression.
+func indented(expression string) string {
+	return "expression: |-\n      " + strings.ReplaceAll(expression, "\n", "\n      ")
+}
+
+// noExempt is the exemption of the file for images, which no policy adds to.
+func noExempt() string { return indented(admission.DigestsExemption(policy.Admission{})) }
 
 // builtin are controllers where each has its own account.
 var builtin = regexp.MustCompile(`system:serviceaccount:kube-system:[a-z-]+[a-z]`)
@@ -109,23 +119,41 @@ func policies(p *policy.Policy, onStart bool) (manifestFiles, error) {
 		if err != nil {
 			return nil, err
 		}
-		text := strings.NewReplacer(
-			defaultUsers, "request.userInfo.username in "+celList(append([]string{admission.APIServer}, a.Administrators.Users...)),
-			defaultGroups, "in "+celList(a.Administrators.Groups)+")",
-			defaultScope, scopeOf(a),
-			noUnpinned, strings.Replace(noUnpinned, "[]", celList(patterns(effective.Rules.AllowUnpinned)), 1),
-			noShared, strings.Replace(noShared, "''", celQuote(a.SharedControllerIdentity), 1),
-		).Replace(string(data))
-		if a.SharedControllerIdentity != "" {
+		// What the files say is changed before what policy says is filled in: a
+		// user or namespace of the policy's stays as it is.
+		text := strings.ReplaceAll(string(data), manifests.Namespace, a.Namespace)
+		if name == "digests.yaml" {
+			text = digestsOf(text, a, effective.Rules.AllowUnpinned)
+		} else if a.SharedControllerIdentity != "" {
 			text = builtin.ReplaceAllLiteralString(text, strings.Trim(celQuote(a.SharedControllerIdentity), "'"))
 		}
+		text = strings.NewReplacer(
+			defaultUsers, "request.userInfo.username in "+celList(append([]string{admission.APIServer}, a.Administrators.Users...)),
+			defaultGroups, "in "+celList(a.Administrators.Groups)+")",
+			strings.ReplaceAll(defaultScope, manifests.Namespace, a.Namespace), scopeOf(a),
+			noShared, strings.Replace(noShared, "''", celQuote(a.SharedControllerIdentity), 1),
+		).Replace(text)
 		f := manifestFile{path.Join("policies", path.Base(name)), []byte(text)}
 		if onStart {
 			f = staticNames(f)
 		}
 		out = append(out, f)
 	}
-	return inNamespace(out, a.Namespace), nil
+	return out, nil
+}
+
+// digestsOf is the file for images by digest: whoever the webhook would let
+// write without one, and no refusals while policy only warns.
+func digestsOf(text string, a policy.Admission, unpinned []gate.Glob) string {
+	text = strings.NewReplacer(
+		noUnpinned, strings.Replace(noUnpinned, "[]", celList(patterns(unpinned)), 1),
+		noExempt(), indented(admission.DigestsExemption(a)),
+		noTrusted, strings.Replace(noTrusted, "expression: |-\n      false", indented(admission.DigestsTrusted(a)), 1),
+	).Replace(text)
+	if !a.Warn {
+		return text
+	}
+	return strings.NewReplacer(enforced, "validationActions: [Warn, Audit]", "SYNC REFUSED", "SYNC WOULD BE REFUSED").Replace(text)
 }
 
 func scopeOf(a policy.Admission) string {

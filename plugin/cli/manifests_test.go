@@ -52,7 +52,8 @@ func TestPoliciesSayWhatThePolicySays(t *testing.T) {
 		"digests.yaml": {
 			"operator: In\n        values: [blog, shop]",
 			`['^auto$', '^registry\\.example/[^/]*/dev:[^/]*$']`,
-			"'system:kube-controller-manager ReplicaSet'", "'system:kube-controller-manager Pod'",
+			"(request.userInfo.username == 'system:kube-controller-manager' && request.operation in ['CREATE', 'UPDATE'] && request.resource.group + '/' + request.resource.resource in ['apps/replicasets']",
+			"validationActions: [Deny, Audit]", "'SYNC REFUSED [",
 		},
 		"own-namespace.yaml": {
 			`request.userInfo.username in ['system:apiserver', 'oidc:alice', 'o\'brien']`, "g in ['platform', 'system:masters']",
@@ -81,13 +82,73 @@ func TestPoliciesHaveEveryPlaceThatAPolicyFillsIn(t *testing.T) {
 	}
 	count := map[string]int{}
 	for _, f := range files {
-		for _, place := range []string{defaultUsers, defaultGroups, defaultScope, noUnpinned, noShared} {
+		for _, place := range []string{defaultUsers, defaultGroups, defaultScope, noUnpinned, noShared, noTrusted, noExempt()} {
 			count[place] += strings.Count(string(f.data), place)
 		}
 	}
-	want := map[string]int{defaultUsers: 3, defaultGroups: 3, defaultScope: 1, noUnpinned: 1, noShared: 1}
+	want := map[string]int{defaultUsers: 3, defaultGroups: 3, defaultScope: 1, noUnpinned: 1, noShared: 1, noTrusted: 1, noExempt(): 1}
 	if diff := cmp.Diff(want, count); diff != "" {
 		t.Errorf("places under a policy that says nothing (-want +got):\n%s", diff)
+	}
+}
+
+// An operator who begins with Warn has no refusal on the first day but those that
+// protect the gate's own objects.
+func TestUnderWarnImagesAreWarnedOf(t *testing.T) {
+	files, err := policies(parsePolicy(t, leastPolicy+"mode: {admission: Warn}\n"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, digests := string(f.data), filepath.Base(f.path) == "digests.yaml"
+		for says, want := range map[string]bool{
+			"validationActions: [Warn, Audit]": digests, "SYNC WOULD BE REFUSED [ImageNotPinned]": digests,
+			"Deny": !digests, "SYNC REFUSED": !digests, "failurePolicy: Fail": true,
+		} {
+			if got := strings.Contains(text, says); got != want {
+				t.Errorf("%s says %q: got %t, want %t", f.path, says, got, want)
+			}
+		}
+	}
+}
+
+// What a policy names is printed as it is named: a user must not become another
+// one because a controller or the gate's namespace is called alike.
+func TestNamesOfThePolicyStayInThePolicies(t *testing.T) {
+	const robot, writer = "system:serviceaccount:kube-system:robot", "system:serviceaccount:syncgate-system:writer"
+	files, err := policies(parsePolicy(t, leastPolicy+`namespace: gate
+sharedControllerIdentity: system:kube-controller-manager
+administrators: {users: ["`+robot+`", "`+writer+`"], acceptImpersonation: true}
+scope: {admission: {namespaces: {exclude: [kube-system, syncgate-system]}}}
+trustedWriters:
+- {user: "`+robot+`", namespaces: [shop], kinds: [Pod], categories: [image], images: ["registry.example/robot/*"]}
+- {user: "`+writer+`", namespaces: ["*"], kinds: [ReplicaSet], categories: [command], exempt: true}
+- {user: "oidc:judged", namespaces: ["*"], categories: [network]}
+`), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, f := range files {
+		all[filepath.Base(f.path)] = string(f.data)
+	}
+	for file, wants := range map[string][]string{
+		"digests.yaml": {
+			"values: [gate, kube-system, syncgate-system]",
+			"(request.userInfo.username == '" + writer + "' && request.operation != 'DELETE' && request.resource.group + '/' + request.resource.resource in ['apps/replicasets']",
+			"- name: trusted\n    expression: |-\n      (request.userInfo.username == '" + robot + "' && ",
+		},
+		"own-namespace.yaml": {"'" + robot + "', '" + writer + "'", "values: [gate]"},
+		"accounts.yaml":      {"'" + robot + "', '" + writer + "'", "'system:serviceaccount:gate:'"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(all[file], want) {
+				t.Errorf("%s does not say %q:\n%s", file, want, all[file])
+			}
+		}
+	}
+	if strings.Contains(all["digests.yaml"], "oidc:judged") {
+		t.Error("who is trusted with network leaves out digests")
 	}
 }
 

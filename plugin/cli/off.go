@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/live"
@@ -51,7 +54,9 @@ application (the plugin), for at most 24 hours; then it is on again by itself.
 The switch is a key of the ConfigMap syncgate-off in the gate's namespace, which
 only those may write whom policy names under administrators. It takes effect as
 soon as the kubelet has brought the ConfigMap, within a minute or two. What
-passes by it is still judged, and is in the log and the audit annotations.
+passes by it is still judged, and is in the log and the audit annotations. The
+API server's own policies (syncgate manifests policies) read no switch: images
+without a digest stay refused, and off says how that is opened.
 
 The plugin lets only a SYNC REFUSED pass: what cannot be rendered or judged, and
 a namespace that policy protects, stay refused. A render that Argo CD has cached
@@ -66,10 +71,12 @@ meanwhile stays good until its cache ends: refresh hard afterwards.`,
 				return err
 			}
 			switch {
+			case length == 0:
+				return usage(c, "say for how long: give --for, at most 24h, for example --for 2h")
 			case length < time.Minute || length > offswitch.Longest:
 				return usage(c, "--for %s: want 1m to %s", length, offswitch.Longest)
 			case reason == "":
-				return usage(c, "give a --reason")
+				return usage(c, "say why: give --reason, for example --reason \"INC-4711, registry gone\"")
 			}
 			at := time.Now()
 			s.Until, s.Reason, s.By = at.Add(length).UTC().Truncate(time.Second).Format(time.RFC3339), reason, "nobody yet"
@@ -86,16 +93,46 @@ meanwhile stays good until its cache ends: refresh hard afterwards.`,
 			if err := l.SetSwitch(c.Context(), o.gate, s, at); err != nil {
 				return switchError(err, o.gate)
 			}
+			if s.Namespace != "" {
+				fmt.Fprint(c.ErrOrStderr(), stillRefusing(c.Context(), l, s.Namespace))
+			}
 			_, err = fmt.Fprintf(c.OutOrStdout(), "off for %s until %s, by %s; end it with: syncgate on %s\n",
 				described(s), s.Until, gate.ASCII(s.By), o.flagsFor())
 			return err
 		},
 	}
 	o.flags(c)
-	c.Flags().DurationVar(&length, "for", 0, "how long, at most 24h, such as 4h")
-	c.Flags().StringVar(&reason, "reason", "", "why, one line that everybody may read")
+	c.Flags().DurationVar(&length, "for", 0, "how long, required: at most 24h, such as 4h")
+	c.Flags().StringVar(&reason, "reason", "", "why, required: one line that everybody may read")
 	c.Flags().BoolVar(&list, "list", false, "list the switches instead")
 	return c
+}
+
+// digests is the ValidatingAdmissionPolicy that goes by no switch, and its
+// binding.
+const digests = "syncgate-digests"
+
+var policyBindings = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}
+
+// stillRefusing says what a switch does not open, and how it is opened: nothing
+// if it is known that the policy is not bound, or only warns.
+func stillRefusing(ctx context.Context, l *live.Cluster, namespace string) string {
+	binding, err := l.Get(ctx, policyBindings, "", digests)
+	if apierrors.IsNotFound(err) {
+		return ""
+	}
+	if err == nil {
+		spec, _ := binding["spec"].(map[string]any)
+		actions, _ := spec["validationActions"].([]any)
+		if !slices.Contains(actions, any("Deny")) {
+			return ""
+		}
+	}
+	return fmt.Sprintf(`note: images without a digest stay refused: the API server's own policy %[1]s reads no switch. Whoever may change it opens the namespace with
+  kubectl patch validatingadmissionpolicybinding %[1]s --type=json --patch '[{"op":"add","path":"/spec/matchResources/namespaceSelector/matchExpressions/-","value":{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["%[2]s"]}}]'
+and closes it again with
+  syncgate manifests policies --policy FILE | kubectl apply -f -
+`, digests, namespace)
 }
 
 func newOn() *cobra.Command {

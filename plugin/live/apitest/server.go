@@ -55,6 +55,7 @@ var resources = map[string][]resource{
 	"/apis/rbac.authorization.k8s.io/v1": {{"roles", "Role", true}},
 	"/apis/admissionregistration.k8s.io/v1": {
 		{"validatingwebhookconfigurations", "ValidatingWebhookConfiguration", false}, {"mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false},
+		{"validatingadmissionpolicies", "ValidatingAdmissionPolicy", false}, {"validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", false},
 		{"mutatingadmissionpolicies", "MutatingAdmissionPolicy", false}, {"mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", false},
 	},
 }
