@@ -25,11 +25,11 @@ import (
 // Settings say which application, and by which rules.
 type Settings struct {
 	Render    render.Options   // Dir is the application's directory
-	Lock      string           // the directory that holds the lock; empty: Render.Dir
+	Lock      string           // the directory that holds the lock; empty: Render.Dir, or for a Stream none
 	Namespace string           // of the destination: where objects without a namespace go
 	Effective policy.Effective // what policy means for this application
 	Registry  pin.Resolver     // asked if policy's pins say Registry; nil otherwise
-	Stream    *Stream          // given instead of rendering Dir; then there is no lock
+	Stream    *Stream          // given instead of rendering Dir
 	Keep      Keep             // what is kept of each object
 
 	// LeaveUnpinned keeps images without a pin as they are instead of
@@ -73,7 +73,7 @@ type Build struct {
 	Objects  []*Object
 	Renderer string
 	Warnings []string
-	Lock     *lock.Lock        // nil for a stream
+	Lock     *lock.Lock        // nil for a stream without one
 	Inputs   lock.RenderInputs // what the render depended on beside the repository
 
 	dir       string            // where the lock is
@@ -96,6 +96,11 @@ func New(ctx context.Context, s Settings) (*Build, error) {
 	b := &Build{}
 	prepare := func(m manifest.Object) *Object { return s.prepared(ctx, b.Lock, m) }
 	if s.Stream != nil {
+		if s.Lock != "" {
+			if err := b.open(s.Lock, s.Lock); err != nil {
+				return nil, err
+			}
+		}
 		objects, err := manifest.Map(s.Stream.Data, s.Stream.File, prepare)
 		if err != nil {
 			return nil, Refuse(gate.RenderFailed, "%v", err)
