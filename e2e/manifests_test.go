@@ -123,7 +123,7 @@ func (g *guarded) install(*testing.T) {
 	})
 	g.admin.Kubectl(nil, "apply", "-f", filepath.Join(g.binaries.Manifests, "webhook", "certificates", "job.yaml"))
 	g.Eventually("the certificate Job", func() (string, bool) {
-		n := harness.Int(g.Get(harness.Jobs, own, "syncgate-certificates"), "status", "succeeded")
+		n := harness.Int(g.Get(harness.Jobs, own, "syncgate-certificates-v0-1-0"), "status", "succeeded")
 		return fmt.Sprintf("%d succeeded", n), n == 1
 	})
 }
