@@ -15,14 +15,21 @@ import (
 	"github.com/syncgate/syncgate/e2e/internal/harness"
 )
 
-// TestComponentAddsAConfinedSidecar builds manifests/argocd onto the repo-server
-// that Argo CD ships, and asks a real API server what would run.
+// TestComponentAddsAConfinedSidecar builds manifests/argocd onto what each Argo
+// CD ships, and asks a real API server what would run.
 func TestComponentAddsAConfinedSidecar(t *testing.T) {
 	e := harness.New(t)
 	b := harness.Build(e)
 	cluster := harness.StartCluster(e, b)
 	cluster.Kubectl(nil, "create", "namespace", "argocd")
-	dir := e.Mkdir("install")
+	for _, version := range []string{harness.ArgoCD2, harness.ArgoCD3} {
+		t.Run(version, func(t *testing.T) { confinedSidecar(t, cluster, b.With(version), "install-"+version) })
+	}
+}
+
+func confinedSidecar(t *testing.T, cluster *harness.Cluster, b harness.Binaries, folder string) {
+	e := cluster.Env
+	dir := e.Mkdir(folder)
 	relative := func(path string) string {
 		r, err := filepath.Rel(dir, path)
 		if err != nil {
@@ -30,11 +37,11 @@ func TestComponentAddsAConfinedSidecar(t *testing.T) {
 		}
 		return r
 	}
-	e.Write("install/policy.yaml", []byte(policy))
-	e.Write("install/keys.jwks.json", []byte(`{"keys":[]}`))
-	e.Write("install/kustomization.yaml", []byte(`namespace: argocd
-resources: [`+relative(filepath.Join(b.ArgoCDManifests, "base", "repo-server"))+`]
-components: [`+relative(filepath.Join(b.Manifests, "argocd"))+`]
+	e.Write(folder+"/policy.yaml", []byte(policy))
+	e.Write(folder+"/keys.jwks.json", []byte(`{"keys":[]}`))
+	e.Write(folder+"/kustomization.yaml", []byte(`namespace: argocd
+resources: [`+relative(filepath.Join(b.ArgoCDManifests, "base", "repo-server"))+", "+relative(filepath.Join(b.ArgoCDManifests, "base", "config"))+`]
+components: [`+relative(filepath.Join(b.Manifests, "argocd"))+", "+relative(filepath.Join(b.Manifests, "argocd", "recommended"))+`]
 configMapGenerator: [{name: syncgate-policy, files: [policy.yaml, keys.jwks.json]}]
 `))
 	var list struct{ Items []json.RawMessage }
@@ -59,6 +66,11 @@ configMapGenerator: [{name: syncgate-policy, files: [policy.yaml, keys.jwks.json
 			}
 			slices.Sort(configMaps[cm.Name])
 		}
+	}
+	if diff := cmp.Diff([]string{
+		"controller.repo.server.timeout.seconds", "reposerver.plugin.tar.exclusions", "reposerver.repo.cache.expiration", "server.repo.server.timeout.seconds",
+	}, configMaps["argocd-cmd-params-cm"]); diff != "" {
+		t.Errorf("argocd-cmd-params-cm (-want +got):\n%s", diff)
 	}
 	pod := deployment.Spec.Template.Spec
 	i := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == "syncgate" })
@@ -90,10 +102,12 @@ configMapGenerator: [{name: syncgate-policy, files: [policy.yaml, keys.jwks.json
 			got[m.MountPath] = []string{"emptyDir " + v.Name}
 		case v.ConfigMap != nil && v.ConfigMap.Optional != nil && *v.ConfigMap.Optional:
 			got[m.MountPath] = []string{v.ConfigMap.Name + ", if it is there"}
+		case v.Secret != nil && v.Secret.Optional != nil && *v.Secret.Optional:
+			got[m.MountPath] = []string{v.Secret.SecretName + ", if it is there"}
 		case v.ConfigMap != nil:
 			got[m.MountPath] = configMaps[v.ConfigMap.Name]
 		default:
-			t.Errorf("volume %q is neither an emptyDir nor a ConfigMap", v.Name)
+			t.Errorf("volume %q is neither an emptyDir nor a ConfigMap, nor a Secret that may be missing", v.Name)
 		}
 	}
 	if diff := cmp.Diff(map[string][]string{
@@ -103,6 +117,7 @@ configMapGenerator: [{name: syncgate-policy, files: [policy.yaml, keys.jwks.json
 		"/etc/syncgate":                   {"keys.jwks.json", "policy.yaml"},
 		"/etc/syncgate-off":               {"syncgate-off, if it is there"},
 		"/etc/syncgate-apps":              {"syncgate-apps, if it is there"},
+		"/etc/syncgate-registry":          {"syncgate-registry, if it is there"},
 		"/tmp":                            {"emptyDir syncgate-tmp"},
 	}, got); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)

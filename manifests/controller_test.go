@@ -154,8 +154,8 @@ func TestSettingsCountWithTheirComponent(t *testing.T) {
 				t.Errorf("no %q in\n%s", text, got)
 			}
 		}
-		if n := strings.Count(got, "optional: true"); n != 2 {
-			t.Errorf("%d optional mounts, want the off-switches and the settings", n)
+		if n := strings.Count(got, "optional: true"); n != 3 {
+			t.Errorf("%d optional mounts, want the off-switches, the settings and credentials", n)
 		}
 	}
 }

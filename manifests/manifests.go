@@ -4,10 +4,15 @@ package manifests
 import "embed"
 
 // ArgoCD is the kustomize component that adds the sidecar to a stock
-// argocd-repo-server.
+// argocd-repo-server, and one with the settings that go with it.
 //
-//go:embed argocd/*.yaml argocd/README.md
+//go:embed argocd/*.yaml argocd/README.md argocd/recommended
 var ArgoCD embed.FS
+
+// ArgoCDHelm are values of Argo CD's Helm chart that do the same.
+//
+//go:embed argocd/helm
+var ArgoCDHelm embed.FS
 
 // ArgoCDController is the kustomize base of the controller beside Argo CD, and
 // the component that makes the sidecar go by what it publishes.

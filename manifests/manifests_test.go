@@ -48,7 +48,7 @@ var kinds = map[string]func() any{
 }
 
 // foreign are files whose kinds are not Kubernetes' own.
-var foreign = []string{"argocd/plugin.yaml", "argocd/sidecar.yaml", "webhook/cert-manager/certificates.yaml"}
+var foreign = []string{"argocd/plugin.yaml", "argocd/sidecar.yaml", "argocd/helm/values.yaml", "webhook/cert-manager/certificates.yaml"}
 
 type document struct {
 	APIVersion string `json:"apiVersion"`

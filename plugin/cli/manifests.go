@@ -35,19 +35,25 @@ func newManifests() *cobra.Command {
 
 func newManifestsArgoCD() *cobra.Command {
 	var out string
-	var controller bool
+	var controller, helm bool
 	c := &cobra.Command{
 		Use:   "argocd",
 		Short: "Print the kustomize component that adds the gate to Argo CD",
 		Long: `Argocd prints a kustomize component that adds the gate as a sidecar to a stock
 argocd-repo-server, or with --controller the kustomize base of the controller
-beside it and the component that makes the sidecar go by what it publishes. With
---out the files are written to a directory, which must not exist.`,
+beside it and the component that makes the sidecar go by what it publishes, or
+with --helm values for Argo CD's Helm chart that add the sidecar. With --out the
+files are written to a directory, which must not exist.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			from := manifests.ArgoCD
-			if controller {
+			switch {
+			case controller && helm:
+				return usage(c, "give either --controller or --helm")
+			case controller:
 				from = manifests.ArgoCDController
+			case helm:
+				from = manifests.ArgoCDHelm
 			}
 			files, err := embedded(from, "argocd")
 			if err != nil {
@@ -58,6 +64,7 @@ beside it and the component that makes the sidecar go by what it publishes. With
 	}
 	c.Flags().StringVar(&out, "out", "", "directory to write the files to")
 	c.Flags().BoolVar(&controller, "controller", false, "print those of the controller instead")
+	c.Flags().BoolVar(&helm, "helm", false, "print values for the Helm chart argo-cd instead")
 	return c
 }
 
