@@ -86,6 +86,8 @@ func TestDoctorPassesOnlyWhenConverged(t *testing.T) {
 
 	w.sick(t, policy, "configuration", "there is no ValidatingWebhookConfiguration syncgate")
 	w.webhooks.Install(w.config)
+	w.sick(t, policy, "policies", "ValidatingAdmissionPolicyBinding syncgate-own-namespace: missing: the policy refuses nothing")
+	printed := installPolicies(cluster, b, policy)
 	w.well(t, policy, "--kid", kid(t, release))
 	if left := cluster.List(roles, "default", ""); len(left) > 0 {
 		t.Errorf("probes left %d Roles", len(left))
@@ -108,6 +110,44 @@ func TestDoctorPassesOnlyWhenConverged(t *testing.T) {
 	w.webhooks.Install(w.config)
 	w.patch(t, `[{"op":"replace","path":"/webhooks/0/objectSelector","value":{}}]`) // nobody who applies the configuration owns it
 	w.well(t, policy)
+
+	for _, tt := range []struct{ name, object, patch, want string }{
+		{"a policy fails open", "validatingadmissionpolicy/syncgate-own-namespace", `[{"op":"replace","path":"/spec/failurePolicy","value":"Ignore"}]`,
+			"ValidatingAdmissionPolicy syncgate-own-namespace failurePolicy: got Ignore, want Fail"},
+		{"a policy looks at some objects alone", "validatingadmissionpolicy/syncgate-digests", `[{"op":"replace","path":"/spec/matchConstraints/objectSelector","value":{"matchLabels":{"gate":"on"}}}]`,
+			"ValidatingAdmissionPolicy syncgate-digests matchConstraints: got "},
+		{"a policy has a way out", "validatingadmissionpolicy/syncgate-digests", `[{"op":"add","path":"/spec/matchConditions/-","value":{"name":"friends","expression":"request.userInfo.username != 'mallory'"}}]`,
+			"ValidatingAdmissionPolicy syncgate-digests matchConditions[friends]: got there, want missing"},
+		{"a policy has one more administrator", "validatingadmissionpolicy/syncgate-accounts", `[{"op":"replace","path":"/spec/variables/0/expression","value":"true"}]`,
+			"ValidatingAdmissionPolicy syncgate-accounts variables[administrator]: got another, want the generated one"},
+		{"a policy only warns", "validatingadmissionpolicybinding/syncgate-namespace", `[{"op":"replace","path":"/spec/validationActions","value":["Warn"]}]`,
+			"ValidatingAdmissionPolicyBinding syncgate-namespace validationActions: got "},
+		{"a namespace is left out", "validatingadmissionpolicybinding/syncgate-digests", `[{"op":"add","path":"/spec/matchResources/namespaceSelector/matchExpressions/-","value":{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["shop"]}}]`,
+			"ValidatingAdmissionPolicyBinding syncgate-digests matchResources: got "},
+		{"another policy is bound", "validatingadmissionpolicybinding/syncgate-accounts", `[{"op":"replace","path":"/spec/policyName","value":"syncgate-digests"}]`,
+			"ValidatingAdmissionPolicyBinding syncgate-accounts policyName: got syncgate-digests, want syncgate-accounts"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			kind, name, _ := strings.Cut(tt.object, "/")
+			cluster.Kubectl(nil, "patch", kind, name, "--type=json", "--patch", tt.patch)
+			w.sick(t, policy, "policies", tt.want)
+			cluster.Kubectl(printed, "replace", "-f", "-")
+			w.well(t, policy)
+		})
+	}
+	t.Run("a policy is gone", func(t *testing.T) {
+		cluster.Kubectl(nil, "delete", "validatingadmissionpolicy", "syncgate-namespace")
+		w.sick(t, policy, "policies", "ValidatingAdmissionPolicy syncgate-namespace: missing: what it refuses passes while the webhook is dead")
+		cluster.Kubectl(printed, "apply", "-f", "-")
+		w.well(t, policy)
+	})
+	t.Run("policies of another policy", func(t *testing.T) {
+		narrower := harness.NewPolicy(cluster.Env, "doctor-narrower", harness.BasicPolicy("release")+"scope: {admission: {namespaces: {include: [default]}}}\n", release)
+		cluster.Kubectl(cluster.Run(cluster.Dir, nil, b.Syncgate, "manifests", "policies", "--policy", narrower.Path()), "apply", "-f", "-")
+		w.sick(t, policy, "policies", "ValidatingAdmissionPolicyBinding syncgate-digests matchResources: got ")
+		cluster.Kubectl(printed, "apply", "-f", "-")
+		w.well(t, policy)
+	})
 
 	t.Run("a second configuration", func(t *testing.T) {
 		second := strings.Replace(string(w.config), "name: syncgate\n", "name: syncgate-old\n", 1)

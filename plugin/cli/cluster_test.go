@@ -113,6 +113,17 @@ func install(t *testing.T, s *apitest.Server, file string) {
 		t.Fatal(err)
 	}
 	s.Put("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", string(data))
+	own, err := policyObjects(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, object := range own {
+		data, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Put("/apis/admissionregistration.k8s.io/v1/"+[]string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}[i%2], string(data))
+	}
 	said := func(reason, message string) any { return map[string]any{"reason": reason, "message": message} }
 	s.Admit(func(apitest.Request) *apitest.Status {
 		return &apitest.Status{Code: 403, Reason: "Forbidden", Message: `admission webhook "roles.syncgate.io" denied the request: no`,

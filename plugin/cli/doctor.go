@@ -46,13 +46,14 @@ func newDoctor() *cobra.Command {
 		Short: "Look at a live cluster: is the gate really in the path?",
 		Long: `Doctor looks at a live cluster. With --webhook it passes only if the effective
 configuration is that of the policy file at hand: the generated
-ValidatingWebhookConfiguration as it would be printed now, no second one, and a
-webhook that the API server asks, of which every replica has loaded this policy
+ValidatingWebhookConfiguration as it would be printed now, no second one, the
+API server's own policies (syncgate manifests policies) there, bound and
+unchanged, and a webhook that the API server asks, of which every replica has loaded this policy
 and the keys of --kid. It creates objects that need a receipt as server-side dry
 runs, of which nothing is stored; the webhook's refusals say who answered.
 
-It needs the right to list webhook configurations, to read the webhook's
-Deployment, and to create Roles in one gated namespace. With --wait it looks
+It needs the right to list webhook configurations and admission policies with
+their bindings, to read the webhook's Deployment, and to create Roles in one gated namespace. With --wait it looks
 again until all is well, but for the policy's own word Warn, or the timeout is
 over. It ends with status 10 if the gate is not in the path, and 30 if the
 cluster cannot be asked.`,
@@ -140,6 +141,9 @@ func (o *doctorOptions) expect(c *cobra.Command, p *policy.Policy) error {
 		return fmt.Errorf("generating the configuration: %w", err)
 	}
 	o.Policy = p
+	if o.Policies, err = policyObjects(p); err != nil {
+		return fmt.Errorf("generating the policies: %w", err)
+	}
 	return json.Unmarshal(data, &o.Want)
 }
 

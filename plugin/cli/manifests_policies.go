@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"regexp"
@@ -9,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/syncgate/syncgate/manifests"
 	"github.com/syncgate/syncgate/plugin/admission"
@@ -138,6 +142,31 @@ func policies(p *policy.Policy, onStart bool) (manifestFiles, error) {
 			f = staticNames(f)
 		}
 		out = append(out, f)
+	}
+	return out, nil
+}
+
+// policyObjects are the policies and bindings that are printed for the API, as
+// raw trees.
+func policyObjects(p *policy.Policy) ([]map[string]any, error) {
+	files, err := policies(p, false)
+	if err != nil {
+		return nil, err
+	}
+	var out []map[string]any
+	for _, f := range files {
+		d := yaml.NewDecoder(bytes.NewReader(f.data))
+		for {
+			var object map[string]any
+			err := d.Decode(&object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, fmt.Errorf("decoding %s: %w", f.path, err)
+			}
+			out = append(out, object)
+		}
 	}
 	return out, nil
 }

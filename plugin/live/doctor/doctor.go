@@ -22,6 +22,9 @@ type Options struct {
 	// Want is the generated ValidatingWebhookConfiguration, as a raw tree; its
 	// name says which one of the cluster's is looked at.
 	Want map[string]any
+	// Policies are the generated ValidatingAdmissionPolicies and their bindings,
+	// as raw trees. They must be given.
+	Policies []map[string]any
 	// Policy is what every replica must have loaded.
 	Policy      *policy.Policy
 	Environment string   // which of the policy's environments; empty: the one that it says
@@ -131,6 +134,9 @@ func Look(ctx context.Context, c *live.Cluster, o Options) (Report, error) {
 	}
 	r.configuration(name, current, o.Want)
 	r.alone(name, current, configs)
+	if err := r.policies(ctx, c, o.Policies); err != nil {
+		return r, err
+	}
 	expected, err := r.deployment(ctx, c, o)
 	if err != nil {
 		return r, err

@@ -61,6 +61,9 @@ func newStage(t *testing.T, settings string) *stage {
 	must(t, err)
 	s.options = doctor.Options{Policy: p, Want: parse(t, string(data)), KeyIDs: []string{key.ID}}
 	s.Put(admissionAPI+"validatingwebhookconfigurations", string(data))
+	s.options.Policies = []map[string]any{parse(t, generatedPolicy), parse(t, generatedBinding)}
+	s.Put(admissionAPI+"validatingadmissionpolicies", generatedPolicy)
+	s.Put(admissionAPI+"validatingadmissionpolicybindings", generatedBinding)
 	return s
 }
 
@@ -128,7 +131,7 @@ func TestAConvergedGatePasses(t *testing.T) {
 	for _, c := range r.Checks {
 		got = append(got, c.Name)
 	}
-	if diff := cmp.Diff([]string{"configuration", "alone", "rollout", "path", "replicas", "policy", "keys", "reload"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"configuration", "alone", "policies", "rollout", "path", "replicas", "policy", "keys", "reload"}, got); diff != "" {
 		t.Errorf("checks (-want +got):\n%s", diff)
 	}
 	if len(r.Replicas) != 3 || len(r.Warnings) != 0 {

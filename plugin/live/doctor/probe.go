@@ -52,7 +52,7 @@ func candidates() []probe {
 			"template": map[string]any{"spec": map[string]any{
 				"serviceAccountName": "syncgate-doctor", "hostNetwork": true,
 				"containers": []any{map[string]any{
-					"name": "doctor", "image": "syncgate.invalid/doctor:none", "command": []any{"true"},
+					"name": "doctor", "image": "syncgate.invalid/doctor@sha256:" + strings.Repeat("0", 64), "command": []any{"true"},
 					"envFrom": []any{map[string]any{"secretRef": map[string]any{"name": "syncgate-doctor"}}},
 				}},
 			}},
