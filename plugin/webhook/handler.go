@@ -193,8 +193,8 @@ func exceptional(uses []gate.Use) bool {
 	return false
 }
 
-// warnings are shown by kubectl to who sent the request; at most 256 bytes are
-// kept by the API server.
+// warnings are shown by kubectl to who sent the request. The API server cuts each
+// at 256 characters once those of one request have more than 4096.
 func warnings(v Verdict) []string {
 	var out []string
 	switch v.How {
