@@ -145,6 +145,7 @@ func NewConfiguration(p *policy.Policy, place Place) (Configuration, error) {
 		w.MatchConditions = e.matchConditions(a)
 		c.Webhooks = append(c.Webhooks, w)
 	}
+	c.Webhooks = append(c.Webhooks, subresources(p, entries, place)...)
 	c.Webhooks = append(c.Webhooks, guard(a, place))
 	return c, nil
 }
@@ -215,9 +216,10 @@ func entries(p *policy.Policy) ([]*entry, error) {
 	return unique(out), nil
 }
 
-// unique gives entries names of their own: kinds of two groups may share one.
+// unique gives entries names of their own: kinds of two groups may share one,
+// and a custom kind one of those that are not made from kinds.
 func unique(list []*entry) []*entry {
-	seen := map[string]int{}
+	seen := map[string]int{guardEntry: 1, statusEntry: 1, clusterStatusEntry: 1}
 	for _, e := range list {
 		seen[e.name]++
 		if n := seen[e.name]; n > 1 {
@@ -302,6 +304,10 @@ func (e *entry) rules(a policy.Admission) []Rule {
 		add(k.Group, k.Resource, operations...)
 		if k.Group == "" && k.Kind == "Pod" {
 			add("", "pods/ephemeralcontainers", Update)
+		}
+		if !inTable(k) {
+			// Served by somebody else's API server it may write anything.
+			add(k.Group, k.Resource+"/status", Update)
 		}
 	}
 	return out

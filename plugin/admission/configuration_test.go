@@ -80,14 +80,17 @@ func resources(c *registration.ValidatingWebhookConfiguration) []string {
 
 func TestOnlyGatedResourcesAreAskedAbout(t *testing.T) {
 	want := []string{
-		"/configmaps CREATE,UPDATE,DELETE", "/namespaces CREATE,UPDATE", "/persistentvolumeclaims CREATE,UPDATE", "/pods CREATE,UPDATE", "/pods/ephemeralcontainers UPDATE",
-		"/podtemplates CREATE,UPDATE", "/replicationcontrollers CREATE,UPDATE", "/secrets CREATE,UPDATE", "/secrets CREATE,UPDATE,DELETE", "/serviceaccounts CREATE,UPDATE", "/services CREATE,UPDATE",
-		"apps/controllerrevisions CREATE,UPDATE", "apps/daemonsets CREATE,UPDATE", "apps/deployments CREATE,UPDATE", "apps/replicasets CREATE,UPDATE", "apps/statefulsets CREATE,UPDATE",
-		"batch/cronjobs CREATE,UPDATE", "batch/jobs CREATE,UPDATE",
+		"/bindings CREATE", "/configmaps CREATE,UPDATE,DELETE", "/namespaces CREATE,UPDATE", "/namespaces/finalize UPDATE", "/namespaces/status UPDATE",
+		"/persistentvolumeclaims CREATE,UPDATE", "/persistentvolumeclaims/status UPDATE", "/pods CREATE,UPDATE", "/pods/binding CREATE", "/pods/ephemeralcontainers UPDATE", "/pods/status UPDATE",
+		"/podtemplates CREATE,UPDATE", "/replicationcontrollers CREATE,UPDATE", "/replicationcontrollers/status UPDATE",
+		"/secrets CREATE,UPDATE", "/secrets CREATE,UPDATE,DELETE", "/serviceaccounts CREATE,UPDATE", "/services CREATE,UPDATE", "/services/status UPDATE",
+		"apps/controllerrevisions CREATE,UPDATE", "apps/daemonsets CREATE,UPDATE", "apps/daemonsets/status UPDATE", "apps/deployments CREATE,UPDATE", "apps/deployments/status UPDATE",
+		"apps/replicasets CREATE,UPDATE", "apps/replicasets/status UPDATE", "apps/statefulsets CREATE,UPDATE", "apps/statefulsets/status UPDATE",
+		"batch/cronjobs CREATE,UPDATE", "batch/cronjobs/status UPDATE", "batch/jobs CREATE,UPDATE", "batch/jobs/status UPDATE",
 		"gateway.networking.k8s.io/backendtlspolicies CREATE,UPDATE", "gateway.networking.k8s.io/gateways CREATE,UPDATE", "gateway.networking.k8s.io/grpcroutes CREATE,UPDATE",
 		"gateway.networking.k8s.io/httproutes CREATE,UPDATE", "gateway.networking.k8s.io/listenersets CREATE,UPDATE", "gateway.networking.k8s.io/referencegrants CREATE,UPDATE",
 		"gateway.networking.k8s.io/tcproutes CREATE,UPDATE", "gateway.networking.k8s.io/tlsroutes CREATE,UPDATE", "gateway.networking.k8s.io/udproutes CREATE,UPDATE",
-		"networking.k8s.io/ingresses CREATE,UPDATE", "networking.k8s.io/networkpolicies CREATE,UPDATE",
+		"networking.k8s.io/ingresses CREATE,UPDATE", "networking.k8s.io/ingresses/status UPDATE", "networking.k8s.io/networkpolicies CREATE,UPDATE",
 		"rbac.authorization.k8s.io/rolebindings CREATE,UPDATE", "rbac.authorization.k8s.io/roles CREATE,UPDATE",
 		"resource.k8s.io/resourceclaims CREATE,UPDATE", "resource.k8s.io/resourceclaimtemplates CREATE,UPDATE",
 	}
@@ -103,6 +106,7 @@ kinds:
 	for _, want := range []string{
 		"networking.k8s.io/networkpolicies CREATE,UPDATE,DELETE", "rbac.authorization.k8s.io/clusterroles CREATE,UPDATE", "/persistentvolumes CREATE,UPDATE",
 		"discovery.k8s.io/endpointslices CREATE,UPDATE", "argoproj.io/applications CREATE,UPDATE", "monitoring.coreos.com/prometheuses CREATE,UPDATE", "example.com/fleets CREATE,UPDATE",
+		"/persistentvolumes/status UPDATE", "monitoring.coreos.com/prometheuses/status UPDATE", "example.com/fleets/status UPDATE",
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("policy names %s, the configuration does not", want)

@@ -17,13 +17,15 @@ const (
 	// yet in use; their names begin alike. Nothing else of ours does.
 	certManager        = "system:serviceaccount:cert-manager:cert-manager"
 	certManagerSecrets = "syncgate-webhook-"
+
+	guardEntry = "guard" // in the configuration
 )
 
 // guard is the entry that protects the gate's own ConfigMaps and Secrets
 // (policy, keys, revocations, the off-switch). Administrators are exempt in a
 // condition: what has to be mended must be mendable while the webhook is down.
 func guard(a policy.Admission, place Place) Webhook {
-	w := webhook("guard", place.config(GuardPath))
+	w := webhook(guardEntry, place.config(GuardPath))
 	w.Rules = []Rule{{APIGroups: []string{""}, APIVersions: []string{"*"}, Operations: []string{Create, Update, Delete}, Resources: []string{"configmaps", "secrets"}, Scope: "Namespaced"}}
 	w.NamespaceSelector = &LabelSelector{[]Requirement{{Key: "kubernetes.io/metadata.name", Operator: "In", Values: []string{a.Namespace}}}}
 	w.MatchConditions = []Condition{{"not-an-administrator", guardCondition(a)}}

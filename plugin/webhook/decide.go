@@ -57,8 +57,7 @@ func (s *State) decide(r request, now int64) Verdict {
 		return Verdict{Allowed: true, How: OutOfScope}
 	case r.Operation == admission.Delete && !slices.Contains(a.GatedDeletes, r.Kind):
 		return Verdict{Allowed: true, How: OutOfScope}
-	case r.Operation != admission.Create && r.Operation != admission.Update && r.Operation != admission.Delete,
-		r.Subresource != "" && r.Subresource != "ephemeralcontainers":
+	case !judges(r):
 		return refuse("", gate.Item{Reason: gate.PolicyInvalid, Text: fmt.Sprintf(
 			"%s of %s/%s is nothing that this webhook judges: its configuration is not the generated one", r.Operation, r.Kind, r.Subresource),
 			Fix: "syncgate manifests webhook --configuration, apply it"})
@@ -116,6 +115,9 @@ type judgement struct {
 
 func (j *judgement) judge() Verdict {
 	r := j.request
+	if binds(r) {
+		return j.bound()
+	}
 	tree, before := r.Object, r.Old
 	if r.Operation == admission.Delete {
 		tree = emptied(r.Old)
@@ -223,6 +225,9 @@ func (j *judgement) gate(rules *gate.Rules, s receipt.Subject, object, old *proj
 // who names the user where the reader is often an operator's owner and not an
 // application's (docs/spec/refusal.md).
 func (j *judgement) who() string {
+	if text, _ := j.beside(); text != "" {
+		return text
+	}
 	switch j.request.Kind {
 	case "Pod", "Job", "ReplicaSet", "ControllerRevision":
 		return fmt.Sprintf("; written by %s, who is neither a built-in controller nor a trusted writer", clip(j.request.User))
@@ -234,6 +239,9 @@ func (j *judgement) who() string {
 func (j *judgement) refuse(items ...gate.Item) Verdict {
 	for i := range items {
 		items[i].Subject = j.subject.Short()
+	}
+	if _, fix := j.beside(); fix != "" {
+		return refuse(fix, items...)
 	}
 	return refuse(j.effective.Fix(gate.Sentence{Items: items}.Reason(), j.unsigned...), items...)
 }

@@ -54,7 +54,10 @@ func entries(c admission.Configuration) []byte {
 			resources := slices.Clone(r.Resources)
 			for i := range resources {
 				if g := r.APIGroups[0]; g != "" {
-					resources[i] += "." + g
+					resource, subresource, found := strings.Cut(resources[i], "/")
+					if resources[i] = resource + "." + g; found {
+						resources[i] += "/" + subresource
+					}
 				}
 			}
 			what = append(what, strings.Join(r.Operations, ", ")+" of "+strings.Join(resources, ", "))
