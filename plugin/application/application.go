@@ -27,6 +27,10 @@ type Source struct {
 	// repository's root, with slashes, and leads nowhere else.
 	App policy.App
 
+	// Annotations are the gate's own of an Application, which asks by them for
+	// a stricter gate; for package settings to read.
+	Annotations map[string]string
+
 	render render.Options
 	flux   bool
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncgate/syncgate/plugin/internal/manifest"
 	"github.com/syncgate/syncgate/plugin/render"
+	"github.com/syncgate/syncgate/plugin/settings"
 )
 
 // controllerNamespace is where Argo CD runs unless somebody moved it: an
@@ -30,6 +31,7 @@ func (s *Source) argocd(o manifest.Object, spec *fields) {
 		s.App.Name = ns + "_" + o.Name()
 	}
 	s.render.ReleaseName = o.Name()
+	s.Annotations = annotations(o)
 	destination := spec.object("destination")
 	s.App.Namespace = destination.text("namespace")
 	s.render.Namespace = s.App.Namespace
@@ -48,6 +50,19 @@ func (s *Source) argocd(o manifest.Object, spec *fields) {
 		return
 	}
 	s.source(source)
+}
+
+// annotations returns those of the gate's that have a text.
+func annotations(o manifest.Object) map[string]string {
+	metadata, _ := o.Tree["metadata"].(map[string]any)
+	all, _ := metadata["annotations"].(map[string]any)
+	out := map[string]string{}
+	for key, v := range all {
+		if text, ok := v.(string); ok && strings.HasPrefix(key, settings.Prefix) {
+			out[key] = text
+		}
+	}
+	return out
 }
 
 func (s *Source) source(f *fields) {

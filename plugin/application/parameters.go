@@ -44,9 +44,9 @@ var parameters = []parameter{
 		o.Helm.Values, err = values(*p.String)
 		return err
 	}},
-	settings("helm.set", func(o *render.Options, v []string) { o.Helm.Set = v }),
-	settings("helm.setString", func(o *render.Options, v []string) { o.Helm.SetString = v }),
-	settings("helm.setFile", func(o *render.Options, v []string) { o.Helm.SetFile = v }),
+	pairs("helm.set", func(o *render.Options, v []string) { o.Helm.Set = v }),
+	pairs("helm.setString", func(o *render.Options, v []string) { o.Helm.SetString = v }),
+	pairs("helm.setFile", func(o *render.Options, v []string) { o.Helm.SetFile = v }),
 	flag("helm.skipCrds", func(o *render.Options, v bool) { o.Helm.SkipCRDs = v }),
 	flag("helm.skipTests", func(o *render.Options, v bool) { o.Helm.SkipTests = v }),
 	flag("helm.skipSchemaValidation", func(o *render.Options, v bool) { o.Helm.SkipSchemaValidation = v }),
@@ -79,9 +79,9 @@ func list(name string, set func(*render.Options, []string)) parameter {
 	}}
 }
 
-// settings are pairs: an array of Helm's KEY=VALUE as they are, or a map, whose
+// pairs are settings: an array of Helm's KEY=VALUE as they are, or a map, whose
 // values are taken as Argo CD takes those of its own Helm source.
-func settings(name string, set func(*render.Options, []string)) parameter {
+func pairs(name string, set func(*render.Options, []string)) parameter {
 	return parameter{name, "a map or an array", func(o *render.Options, p Parameter) error {
 		out := p.Array
 		for _, k := range slices.Sorted(maps.Keys(p.Map)) {

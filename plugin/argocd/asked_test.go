@@ -42,7 +42,7 @@ func TestAnnotationsTightenAndNeverRelax(t *testing.T) {
 		{"a renderer", configMap, prod, `{"renderer":"directory"}`, nil, "", nil},
 		{"a renderer that does not fit", configMap, prod, `{"renderer":"helm"}`, nil, "RenderFailed", nil},
 		{"the same renderer twice", configMap, prod, `{"renderer":"directory"}`, []string{`ARGOCD_APP_PARAMETERS=[{"name":"renderer","string":"directory"}]`}, "", nil},
-		{"another renderer than the parameters'", configMap, prod, `{"renderer":"helm"}`, []string{`ARGOCD_APP_PARAMETERS=[{"name":"renderer","string":"directory"}]`}, "PolicyInvalid", []string{`syncgate.io/renderer is helm, and plugin.parameters say "directory"`}},
+		{"another renderer than the parameters'", configMap, prod, `{"renderer":"helm"}`, []string{`ARGOCD_APP_PARAMETERS=[{"name":"renderer","string":"directory"}]`}, "PolicyInvalid", []string{`syncgate.io/renderer is helm, and the Application's source says "directory"`}},
 		{"a lock elsewhere", configMap, prod, `{"lock":"locks/web"}`, []string{"ARGOCD_APP_SOURCE_PATH=app"}, "", nil},
 		{"a lock that is not there", configMap, prod, `{"lock":"locks/api"}`, []string{"ARGOCD_APP_SOURCE_PATH=app"}, "PolicyInvalid", []string{`"locks/api" is no directory of the repository`}},
 		{"a lock behind a link out", configMap, prod, `{"lock":"out"}`, []string{"ARGOCD_APP_SOURCE_PATH=app"}, "PolicyInvalid", []string{`"out" is no directory of the repository`}},

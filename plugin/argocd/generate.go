@@ -126,7 +126,7 @@ func generate(ctx context.Context, r Request, waiting *atomic.Bool, out *bytes.B
 	if err != nil {
 		return "", err
 	}
-	e, err := effective(p, who, r.Environment, asked)
+	e, err := app.EffectiveAsking(p, who, r.Environment, asked)
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +134,7 @@ func generate(ctx context.Context, r Request, waiting *atomic.Bool, out *bytes.B
 	if s.Render, err = r.render(); err != nil {
 		return "", err
 	}
-	if err := place(asked, &s); err != nil {
+	if err := s.Ask(asked); err != nil {
 		return "", err
 	}
 	if s.Registry, err = resolver(e); err != nil {

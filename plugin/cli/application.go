@@ -11,6 +11,7 @@ import (
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/gitrev"
 	"github.com/syncgate/syncgate/plugin/render"
+	"github.com/syncgate/syncgate/plugin/settings"
 )
 
 // readApplication reads the manifest of --application, if there is one, and
@@ -43,6 +44,17 @@ func (t *target) readApplication(c *cobra.Command) error {
 		}
 	}
 	t.in(t.root)
+	return nil
+}
+
+// ask reads the annotations, of which one is for receipts.
+func (t *target) ask(receipts string) error {
+	t.entry = settings.Parse(t.source.Annotations, receipts)
+	if t.entry.Refused != "" {
+		r := app.Refuse(gate.PolicyInvalid, "%s", t.entry.Refused)
+		r.Sentence.Fix = "change or remove the annotation of the Application"
+		return r
+	}
 	return nil
 }
 

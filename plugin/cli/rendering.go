@@ -76,16 +76,16 @@ func (t *target) options(c *cobra.Command) (render.Options, error) {
 		}
 	}
 	o.Dir, o.Command = t.dir, command
-	return o, fromLock(&o)
+	return o, nil
 }
 
-// fromLock takes what nobody said from what was signed for, so that a laptop
-// renders for the cluster's version.
-func fromLock(o *render.Options) error {
+// fromLock takes what nobody said from what was signed for, in the lock at a
+// directory, so that a laptop renders for the cluster's version.
+func fromLock(o *render.Options, at string) error {
 	if o.KubeVersion != "" && len(o.APIVersions) > 0 {
 		return nil
 	}
-	in, err := lock.ReadRenderInputs(o.Dir)
+	in, err := lock.ReadRenderInputs(at)
 	if err != nil {
 		return app.Refuse(gate.RenderFailed, "%v", err)
 	}

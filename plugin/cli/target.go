@@ -20,6 +20,7 @@ import (
 	"github.com/syncgate/syncgate/plugin/pin"
 	"github.com/syncgate/syncgate/plugin/policy"
 	"github.com/syncgate/syncgate/plugin/registry"
+	"github.com/syncgate/syncgate/plugin/settings"
 )
 
 // maxStream bounds what is read from standard input, in bytes.
@@ -34,6 +35,7 @@ type target struct {
 	application string             // manifest that says where and how
 	source      application.Source // what it says
 	root        string             // of its repository
+	entry       settings.Entry     // what it asks for by annotations
 }
 
 func (t *target) flags(c *cobra.Command) {
@@ -75,7 +77,10 @@ func (t *target) effective(c *cobra.Command, required bool) (policy.Effective, e
 		if required {
 			return policy.Effective{}, usage(c, "no policy: give --policy FILE or set SYNCGATE_POLICY")
 		}
-		return policy.Defaults(cmp.Or(t.environment, t.app().Environment)), nil
+		if err := t.ask(policy.Defaults("").Annotation); err != nil {
+			return policy.Effective{}, err
+		}
+		return policy.Defaults(cmp.Or(t.environment, t.entry.Environment, t.app().Environment)), nil
 	}
 	p, err := t.loadPolicy()
 	if err != nil {
@@ -84,7 +89,10 @@ func (t *target) effective(c *cobra.Command, required bool) (policy.Effective, e
 	if t.environment != "" && !slices.Contains(p.Environments(), t.environment) {
 		return policy.Effective{}, usage(c, "--environment %.80q is not one of the policy's: %s", t.environment, strings.Join(p.Environments(), ", "))
 	}
-	return app.Effective(p, t.app(), t.environment)
+	if err := t.ask(p.Annotation()); err != nil {
+		return policy.Effective{}, err
+	}
+	return app.EffectiveAsking(p, t.app(), t.environment, t.entry)
 }
 
 // missingKeys finds a key set that is not there, with a name that needs no
@@ -124,8 +132,13 @@ func (t *target) settings(c *cobra.Command, e policy.Effective) (app.Settings, e
 			return s, usage(c, "%q is not a directory", t.dir)
 		}
 		var err error
-		s.Render, err = t.options(c)
-		return s, err
+		if s.Render, err = t.options(c); err != nil {
+			return s, err
+		}
+		if err := s.Ask(t.entry); err != nil {
+			return s, err
+		}
+		return s, fromLock(&s.Render, cmp.Or(s.Lock, s.Render.Dir))
 	}
 	data, err := io.ReadAll(io.LimitReader(c.InOrStdin(), maxStream+1))
 	if err != nil {
