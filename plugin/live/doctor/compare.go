@@ -18,6 +18,9 @@ type Difference struct {
 	Got   string `json:"got"`
 }
 
+// bundleField is filled in after the configuration is applied.
+const bundleField = "clientConfig.caBundle"
+
 // String is the difference in one line.
 func (d Difference) String() string {
 	at := d.Field
@@ -99,7 +102,7 @@ func compareEntry(name string, want, got map[string]any) []Difference {
 	wantClient, _ := want["clientConfig"].(map[string]any)
 	differ("clientConfig path", path(wantClient), path(client))
 	if text(client, "caBundle") == "" {
-		differ("clientConfig.caBundle", "there", "missing")
+		differ(bundleField, "there", "missing")
 	}
 	for _, field := range slices.Sorted(maps.Keys(got)) {
 		switch field {

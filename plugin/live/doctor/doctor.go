@@ -112,6 +112,7 @@ const checkMode = "mode"
 // The next steps. Their order in a report is that in which they help.
 const (
 	fixConfiguration = "syncgate manifests webhook --configuration --policy FILE | kubectl apply --server-side -f -"
+	fixBundle        = "wait until the certificate Job or cert-manager has put its authority there, and see its log if it does not; or give yours with --ca-bundle"
 	fixReload        = "see /readyz and the log of the replica: a file that it cannot load keeps the one of before in force"
 	fixWarn          = "none while you look at the warnings; to refuse, set mode.admission to Enforce in the policy"
 	fixLag           = "wait for the kubelet to bring the newest ConfigMap (--wait), or see why that replica does not get it"
@@ -163,10 +164,14 @@ func (r *Report) configuration(name string, current, want map[string]any) {
 		return
 	}
 	var details []string
+	fix := fixBundle
 	for _, d := range differences {
 		details = append(details, d.String())
+		if d.Field != bundleField {
+			fix = fixConfiguration
+		}
 	}
-	r.add("configuration", false, fixConfiguration, details...)
+	r.add("configuration", false, fix, details...)
 }
 
 // alone looks for a second configuration of ours: an older one may let pass by

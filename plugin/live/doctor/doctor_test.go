@@ -325,6 +325,23 @@ func TestAGateThatDoesNotHoldIsNamed(t *testing.T) {
 	}
 }
 
+func TestWhereOnlyTheAuthorityIsMissingApplyingAgainDoesNotHelp(t *testing.T) {
+	for _, tt := range []struct{ change, want string }{
+		{`"caBundle":`, "certificate Job or cert-manager"},
+		{`"failurePolicy":`, "kubectl apply --server-side"},
+	} {
+		s := newStage(t, prod)
+		s.good(1)
+		data, err := json.Marshal(s.options.Want)
+		must(t, err)
+		s.Put(admissionAPI+"validatingwebhookconfigurations", strings.ReplaceAll(string(data), tt.change, `"timeoutless":`))
+		got := s.look(t).First()
+		if got.Name != "configuration" || !strings.Contains(got.Fix, tt.want) {
+			t.Errorf("without %s: got %+v, want %q as the next step", tt.change, got, tt.want)
+		}
+	}
+}
+
 func TestWarnModeIsNoGate(t *testing.T) {
 	s := newStage(t, prod+"mode: {admission: Warn}\n")
 	s.Warn("SYNC WOULD BE REFUSED [ReceiptMissing] a")
