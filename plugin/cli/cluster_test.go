@@ -211,10 +211,12 @@ func TestFixedpointEndsAsTheClusterStores(t *testing.T) {
 func TestOffAndOnWriteOneSwitch(t *testing.T) {
 	s, at := cluster(t)
 	run := func(args ...string) (int, string, string) { return answer(t, nil, append(args, at...)...) }
-	switches := func() map[string]any {
-		data, _ := s.Get("/api/v1/namespaces/syncgate-system/configmaps/syncgate-off")["data"].(map[string]any)
+	in := func(namespace string) map[string]any {
+		data, _ := s.Get("/api/v1/namespaces/" + namespace + "/configmaps/syncgate-off")["data"].(map[string]any)
 		return data
 	}
+	// Each is kept where what it is for can mount it.
+	switches, apps := func() map[string]any { return in("syncgate-system") }, func() map[string]any { return in("argocd") }
 	status, stdout, stderr := run("off", "--list")
 	if status != 0 || stdout != "no switches: the gate is on everywhere\n" {
 		t.Errorf("none: got %d, %q, %q", status, stdout, stderr)
@@ -226,15 +228,18 @@ func TestOffAndOnWriteOneSwitch(t *testing.T) {
 	if status, _, stderr = run("off", "--app", "web", "--for", "1h", "--reason", "drill"); status != 0 {
 		t.Errorf("off for an application: got %d, %q", status, stderr)
 	}
-	if status, stdout, stderr = run("off", "--app", "team/web", "--for", "1h", "--reason", "drill"); status != 0 || switches()["app.team_web"] == nil {
+	if status, stdout, stderr = run("off", "--app", "team/web", "--for", "1h", "--reason", "drill"); status != 0 || apps()["app.team_web"] == nil || !strings.HasSuffix(stdout, "; end it with: syncgate on --app team/web\n") {
 		t.Errorf("off for an application of another namespace: got %d, %q, %q", status, stdout, stderr)
 	}
-	if status, _, stderr = run("on", "--app", "team/web"); status != 0 || switches()["app.team_web"] != nil {
+	if status, stdout, _ = run("off", "--app", "b", "--gate-namespace", "gitops", "--for", "1h", "--reason", "drill"); status != 0 || in("gitops")["app.b"] == nil || !strings.HasSuffix(stdout, "syncgate on --app b --gate-namespace gitops\n") {
+		t.Errorf("off in another namespace: got %d, %q", status, stdout)
+	}
+	if status, _, stderr = run("on", "--app", "team/web"); status != 0 || apps()["app.team_web"] != nil {
 		t.Errorf("on again: got %d, %q", status, stderr)
 	}
 	text, _ := switches()["namespace.shop"].(string)
 	got, err := offswitch.Decode([]byte(text))
-	if err != nil || got.By != "alice" || got.Reason != "incident 7" || got.Namespace != "shop" || len(switches()) != 2 {
+	if err != nil || got.By != "alice" || got.Reason != "incident 7" || got.Namespace != "shop" || len(switches()) != 1 {
 		t.Errorf("kept: got %+v (%v) of %v", got, err, switches())
 	}
 	status, stdout, _ = run("off", "--list")
@@ -246,7 +251,7 @@ func TestOffAndOnWriteOneSwitch(t *testing.T) {
 			t.Errorf("on: got %d, %q, want %q", status, stdout, want)
 		}
 	}
-	if diff := cmp.Diff([]string{"app.web"}, keysOf(switches())); diff != "" {
+	if diff := cmp.Diff([]string{"app.web"}, keysOf(apps())); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
 	s.Admit(func(apitest.Request) *apitest.Status {

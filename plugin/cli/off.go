@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/syncgate/syncgate/manifests"
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/live"
 	"github.com/syncgate/syncgate/plugin/offswitch"
@@ -27,18 +28,34 @@ func (o *switchFlags) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.namespace, "namespace", "", "namespace in which the webhook lets what it refuses pass")
 	f.StringVar(&o.app, "app", "", "Argo CD application that the plugin lets pass")
-	f.StringVar(&o.gate, "gate-namespace", "syncgate-system", "namespace of the gate's own objects")
+	f.StringVar(&o.gate, "gate-namespace", "", "namespace of the ConfigMap (default: "+manifests.Namespace+", where the webhook is, and with --app "+argoNamespace+", where the sidecar is)")
 	o.clusterFlags.flags(c)
 }
 
-// target is the switch that the flags mean, without until and reason. An
+// argoNamespace is Argo CD's, unless somebody moved it.
+const argoNamespace = "argocd"
+
+// target is the switch that the flags mean, without until and reason, and sets
+// where it is kept: what mounts it can only mount from its own namespace. An
 // application outside Argo CD's own namespace is NAMESPACE/NAME to people and
 // NAMESPACE_NAME to a plugin.
 func (o *switchFlags) target(c *cobra.Command) (offswitch.Switch, error) {
 	if (o.namespace == "") == (o.app == "") {
 		return offswitch.Switch{}, usage(c, "give either --namespace or --app")
 	}
+	if o.gate == "" {
+		o.gate = o.gateNamespaces()[min(len(o.app), 1)]
+	}
 	return offswitch.Switch{Namespace: o.namespace, App: strings.ReplaceAll(o.app, "/", "_")}, nil
+}
+
+// gateNamespaces are where switches are kept: those of namespaces, and those of
+// applications.
+func (o *switchFlags) gateNamespaces() []string {
+	if o.gate != "" {
+		return []string{o.gate}
+	}
+	return []string{manifests.Namespace, argoNamespace}
 }
 
 func newOff() *cobra.Command {
@@ -51,8 +68,8 @@ func newOff() *cobra.Command {
 		Short: "Let what is refused for one namespace or application pass for a while",
 		Long: `Off switches the gate off for one namespace (the webhook) or one Argo CD
 application (the plugin), for at most 24 hours; then it is on again by itself.
-The switch is a key of the ConfigMap syncgate-off in the gate's namespace, which
-only those may write whom policy names under administrators. It takes effect as
+The switch is a key of the ConfigMap syncgate-off in the namespace of the webhook
+(syncgate-system) or of the plugin (argocd), which only those may write whom policy names under administrators. It takes effect as
 soon as the kubelet has brought the ConfigMap, within a minute or two. What
 passes by it is still judged, and is in the log and the audit annotations. The
 API server's own policies (syncgate manifests policies) read no switch: images
@@ -168,11 +185,11 @@ func newOn() *cobra.Command {
 
 // flagsFor repeats the flags that name the switch.
 func (o *switchFlags) flagsFor() string {
-	text := "--namespace " + o.namespace
+	text, usual := "--namespace "+o.namespace, manifests.Namespace
 	if o.app != "" {
-		text = "--app " + o.app
+		text, usual = "--app "+o.app, argoNamespace
 	}
-	if o.gate != "syncgate-system" {
+	if o.gate != usual {
 		text += " --gate-namespace " + o.gate
 	}
 	return text
@@ -205,9 +222,13 @@ func listSwitches(c *cobra.Command, o switchFlags) error {
 		return err
 	}
 	at := time.Now()
-	kept, err := l.Switches(c.Context(), o.gate, at)
-	if err != nil {
-		return unavailable(fmt.Errorf("reading ConfigMap %s/%s: %w", o.gate, offswitch.ConfigMap, err))
+	var kept []live.KeptSwitch
+	for _, namespace := range o.gateNamespaces() {
+		some, err := l.Switches(c.Context(), namespace, at)
+		if err != nil {
+			return unavailable(fmt.Errorf("reading ConfigMap %s/%s: %w", namespace, offswitch.ConfigMap, err))
+		}
+		kept = append(kept, some...)
 	}
 	for _, k := range kept {
 		until, err := time.Parse(time.RFC3339, k.Until)
