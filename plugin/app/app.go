@@ -76,6 +76,10 @@ type Build struct {
 	Lock     *lock.Lock        // nil for a stream without one
 	Inputs   lock.RenderInputs // what the render depended on beside the repository
 
+	// Values are the data of the ConfigMap from which Flux fills in pins and
+	// receipts; nil if it does not, or something is wrong with an object.
+	Values map[string]string
+
 	dir       string            // where the lock is
 	signedFor lock.RenderInputs // what the lock says of the inputs
 }
@@ -118,8 +122,14 @@ func New(ctx context.Context, s Settings) (*Build, error) {
 			return nil, refuse(gate.RenderFailed, "", err, "")
 		}
 		b.Renderer, b.Warnings, b.Inputs = r.Renderer, r.Warnings, inputs(r)
-		b.Objects = make([]*Object, len(r.Objects))
-		parallel.Each(len(r.Objects), func(i int) { b.Objects[i] = prepare(r.Objects[i]) })
+		if r.Fill != nil {
+			if err := s.filled(ctx, b, r); err != nil {
+				return nil, err
+			}
+		} else {
+			b.Objects = make([]*Object, len(r.Objects))
+			parallel.Each(len(r.Objects), func(i int) { b.Objects[i] = prepare(r.Objects[i]) })
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -187,6 +197,12 @@ func (b *Build) unique() error {
 func (s Settings) prepared(ctx context.Context, l *lock.Lock, m manifest.Object) *Object {
 	o := &Object{Object: m, generate: m.GenerateName()}
 	s.prepare(ctx, l, o)
+	s.drop(o)
+	return o
+}
+
+// drop keeps of an object what is wanted.
+func (s Settings) drop(o *Object) {
 	switch s.Keep {
 	case KeepBytes:
 		var buf bytes.Buffer
@@ -197,7 +213,6 @@ func (s Settings) prepared(ctx context.Context, l *lock.Lock, m manifest.Object)
 	case KeepNothing:
 		o.Tree = nil
 	}
-	return o
 }
 
 func refuse(reason gate.Reason, doing string, err error, fix string) *Refusal {

@@ -32,26 +32,34 @@ type Source struct {
 	Annotations map[string]string
 
 	render render.Options
-	flux   bool
+	flux   *Kustomization
 }
 
 // Read reads the manifest in a file, which must hold exactly one Argo CD
 // Application or Flux Kustomization; objects of other kinds are passed over.
 // The error lists every setting that cannot be honoured, sorted.
 func Read(file string) (Source, error) {
-	f, err := os.Open(file)
+	data, err := readFile(file)
 	if err != nil {
 		return Source{}, fmt.Errorf("reading application: %w", err)
+	}
+	return Parse(data, file)
+}
+
+func readFile(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return Source{}, fmt.Errorf("reading application: %w", err)
+		return nil, err
 	}
 	if len(data) > maxFile {
-		return Source{}, fmt.Errorf("reading application: %q is larger than %d bytes", file, maxFile)
+		return nil, fmt.Errorf("%q is larger than %d bytes", file, maxFile)
 	}
-	return Parse(data, file)
+	return data, nil
 }
 
 // Parse is Read for the content of a file, of which it gets the name for
@@ -70,7 +78,11 @@ func Parse(data []byte, file string) (Source, error) {
 	if len(found) != 1 {
 		return Source{}, fmt.Errorf("parsing application: %q holds %d Argo CD Applications or Flux Kustomizations, want 1", file, len(found))
 	}
-	o := found[0]
+	return read(found[0])
+}
+
+// read reads an Application or a Kustomization.
+func read(o manifest.Object) (Source, error) {
 	var bad problems
 	top := &fields{"", maps.Clone(o.Tree), &bad}
 	s := Source{}
@@ -110,11 +122,8 @@ func ReleaseName(app string) string {
 func (s Source) Options(root string) (render.Options, error) {
 	o := s.render
 	o.Root, o.Dir = root, filepath.Join(root, filepath.FromSlash(s.App.Path))
-	if s.flux {
-		o.Renderer, o.Recurse = render.Kustomize, false
-		if !render.HasKustomization(o.Dir) {
-			o.Renderer, o.Recurse = render.Directory, true
-		}
+	if s.flux != nil {
+		o.Renderer, o.Flux = render.Flux, s.flux.options()
 		return o, nil
 	}
 	for _, name := range []string{".argocd-source.yaml", ".argocd-source-" + s.App.Name + ".yaml"} {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,18 @@ spec:
   path: ./apps/web
   sourceRef: {kind: GitRepository, name: shop}
 ` + spec
+}
+
+// artifactMode is a Kustomization of what the gate publishes.
+func artifactMode(annotations string) string {
+	return `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: web, namespace: team, annotations: {` + annotations + `}}
+spec:
+  interval: 10m
+  prune: true
+  sourceRef: {kind: ExternalArtifact, name: syncgate-flux-web}
+`
 }
 
 var web = policy.App{Name: "web", Namespace: "shop", Path: "apps/web", Project: "shop", Repository: "https://git.example.com/shop.git"}
@@ -172,11 +185,24 @@ func TestSettingsThatCannotBeHonouredAreRefusedByName(t *testing.T) {
 		{"a name that is made up later", strings.Replace(argo(""), "name: web,", "generateName: web-,", 1), "metadata.name is missing"},
 		{"no YAML", "a: {", "parsing application: app.yaml document 1"},
 		{"a duplicate key", argo("    path: other\n"), `duplicate key "path"`},
-		{"what Flux does after kustomize", flux("  targetNamespace: shop\n  postBuild: {substitute: {a: b}}\n  patches: [{patch: x}]\n"),
-			"spec.patches is applied by Flux after kustomize, and is not known here: put it into the kustomization; spec.postBuild is applied"},
 		{"force", flux("  force: true\n"), "spec.force would delete objects"},
 		{"a Flux setting that nobody knows", flux("  shiny: 1\n"), `"shiny" is not known here`},
 		{"a path out of Flux's repository", strings.Replace(flux(""), "./apps/web", "../web", 1), "leads out of the repository"},
+		{"a patch with a file", flux("  patches: [{path: x.yaml}]\n"), `spec.patches[0]."path" is not known here`},
+		{"a target that nobody knows", flux("  patches: [{patch: x, target: {nam: web}}]\n"), `spec.patches[0].target."nam" is not known`},
+		{"an image with more", flux("  images: [{name: web, tagSuffix: x}]\n"), `spec.images[0]."tagSuffix" is not known`},
+		{"another source", strings.Replace(flux(""), "GitRepository", "HelmRepository", 1), "the source is not a GitRepository"},
+		{"drift that nobody signed", flux("  ignore: [{paths: [/spec/replicas, /spec/template/spec/containers/0/image]}]\n"), `spec.ignore[0].paths "/spec/template/spec/containers/0/image": Flux would apply what the cluster has`},
+		{"labels of Flux on everything", flux("  commonMetadata: {annotations: {kustomize.toolkit.fluxcd.io/force: enabled}}\n"), "it would be on every object"},
+		{"receipts on everything", flux("  commonMetadata: {annotations: {syncgate.io/receipt: x}}\n"), "it would be on every object"},
+		{"a strategy that nobody knows", flux("  postBuild: {substituteStrategy: Never}\n"), "want WithVariables or Always"},
+		{"the gate's variables inline", flux("  postBuild: {substitute: {syncgate_pin_web: x}}\n"), "are the gate's"},
+		{"an optional gate", flux("  postBuild: {substituteFrom: [{kind: ConfigMap, name: syncgate-flux-web, optional: true}]}\n"), "spec.postBuild.substituteFrom[0].optional is set"},
+		{"a gate that is overruled", flux("  postBuild: {substituteFrom: [{kind: ConfigMap, name: syncgate-flux-web}, {kind: Secret, name: x}]}\n"), "must be the last one"},
+		{"artifact mode of nothing", artifactMode(""), "the annotation syncgate.io/source is \"\""},
+		{"artifact mode with a path", strings.Replace(artifactMode("syncgate.io/source: GitRepository/shop"), "  sourceRef", "  path: ./x\n  sourceRef", 1), `spec.path is "./x"`},
+		{"artifact mode with patches", artifactMode("syncgate.io/source: GitRepository/shop") + "  patches: [{patch: x}]\n", "spec.patches is applied by Flux after the gate"},
+		{"artifact mode with postBuild", artifactMode("syncgate.io/source: GitRepository/shop") + "  postBuild: {substitute: {a: b}}\n", "spec.postBuild is applied by Flux after the gate"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := application.Parse([]byte(tc.text), "app.yaml")
@@ -193,35 +219,53 @@ func TestSettingsThatCannotBeHonouredAreRefusedByName(t *testing.T) {
 	}
 }
 
-func TestAFluxKustomizationRendersWhatIsInItsPath(t *testing.T) {
-	s, err := application.Parse([]byte(flux("  wait: true\n  decryption: {provider: sops}\n  force: false\n")), "ks.yaml")
-	if err != nil {
-		t.Fatal(err)
+func TestAFluxKustomizationIsBuiltAsFluxDoes(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		app        policy.App
+		mode       application.Mode
+		source     application.Reference
+		variables  []application.Reference
+		own        string
+	}{
+		{"plain", flux("  wait: true\n  decryption: {provider: sops}\n  force: false\n  ignore: [{paths: [/spec/replicas], target: {kind: Deployment}}]\n  kubeConfig: {secretRef: {name: x}}\n"),
+			policy.App{Name: "web", Path: "apps/web", Repository: "shop"}, application.Plain, application.Reference{Kind: "GitRepository", Namespace: "flux-system", Name: "shop"}, nil, ""},
+		{"with what the build does", strings.Replace(flux("  targetNamespace: shop\n  namePrefix: a-\n  patches: [{patch: x, target: {kind: Deployment}}]\n  images: [{name: web, newTag: '2'}]\n  components: [../c]\n  commonMetadata: {labels: {team: shop}}\n  postBuild: {substitute: {a: b}, substituteFrom: [{kind: Secret, name: s, optional: true}]}\n"), "./apps/web", "/apps/web/", 1),
+			policy.App{Name: "web", Namespace: "shop", Path: "apps/web", Repository: "shop"}, application.Plain, application.Reference{Kind: "GitRepository", Namespace: "flux-system", Name: "shop"},
+			[]application.Reference{{Kind: "Secret", Name: "s"}}, ""},
+		{"postBuild mode", flux("  postBuild: {substituteFrom: [{kind: ConfigMap, name: settings}, {kind: ConfigMap, name: syncgate-flux-web}]}\n"),
+			policy.App{Name: "web", Path: "apps/web", Repository: "shop"}, application.PostBuild, application.Reference{Kind: "GitRepository", Namespace: "flux-system", Name: "shop"},
+			[]application.Reference{{Kind: "ConfigMap", Name: "settings"}}, "syncgate-flux-web"},
+		{"artifact mode", artifactMode("syncgate.io/source: OCIRepository/flux-system/shop, syncgate.io/path: ./apps/web"),
+			policy.App{Name: "web", Path: "apps/web", Repository: "shop"}, application.Artifact, application.Reference{Kind: "OCIRepository", Namespace: "flux-system", Name: "shop"}, nil, ""},
+		{"somebody else's ExternalArtifact", strings.Replace(artifactMode(""), "syncgate-flux-web", "other", 1),
+			policy.App{Name: "web", Path: ".", Repository: "other"}, application.Plain, application.Reference{Kind: "ExternalArtifact", Namespace: "team", Name: "other"}, nil, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, err := application.Parse([]byte(tc.text), "ks.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.app, s.App); diff != "" {
+				t.Errorf("what policy matches on (-want +got):\n%s", diff)
+			}
+			k := s.Flux()
+			if k.Mode != tc.mode || k.Source != tc.source || !slices.Equal(k.Variables, tc.variables) {
+				t.Errorf("got %q of %v with %v, want %q of %v with %v", k.Mode, k.Source, k.Variables, tc.mode, tc.source, tc.variables)
+			}
+			root := t.TempDir()
+			o, err := s.Options(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Renderer != render.Flux || o.Root != root || o.Dir != filepath.Join(root, filepath.FromSlash(tc.app.Path)) || !o.Flux.Checkout || o.Flux.Own != tc.own || o.Flux.Prefix != "syncgate_" {
+				t.Errorf("got options %+v, %+v", o, o.Flux)
+			}
+			if o, err = s.Built(root, nil); err != nil || o.Flux.Checkout {
+				t.Errorf("of an artifact: got %+v, %v", o.Flux, err)
+			}
+		})
 	}
-	if diff := cmp.Diff(policy.App{Name: "web", Path: "apps/web", Repository: "shop"}, s.App); diff != "" {
-		t.Errorf("what policy matches on (-want +got):\n%s", diff)
-	}
-	root := t.TempDir()
-	dir := filepath.Join(root, "apps", "web")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	check := func(want render.Options) {
-		t.Helper()
-		got, err := s.Options(root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want.Root, want.Dir = root, dir
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("options (-want +got):\n%s", diff)
-		}
-	}
-	check(render.Options{Renderer: render.Directory, Recurse: true})
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yml"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	check(render.Options{Renderer: render.Kustomize})
 }
 
 // Argo CD merges these files over the source; a laptop that did not would

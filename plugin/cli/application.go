@@ -74,5 +74,10 @@ func (t *target) sourceOptions() (render.Options, error) {
 	if err != nil {
 		return o, app.Refuse(gate.RenderFailed, "%v", err)
 	}
+	if k := t.source.Flux(); k != nil && len(t.variables) > 0 {
+		if o.Flux.Look, err = application.FromFiles(t.variables, k.Namespace()); err != nil {
+			return o, app.Refuse(gate.RenderFailed, "%v", err)
+		}
+	}
 	return o, nil
 }

@@ -32,6 +32,7 @@ type target struct {
 	name, namespace          string
 	rendering
 
+	variables   []string           // manifests of ConfigMaps and Secrets
 	application string             // manifest that says where and how
 	source      application.Source // what it says
 	root        string             // of its repository
@@ -45,6 +46,7 @@ func (t *target) flags(c *cobra.Command) {
 	f.StringVar(&t.name, "name", "", "name of the Argo CD Application or Flux Kustomization")
 	f.StringVar(&t.namespace, "namespace", "", "namespace of the destination, for objects that name none")
 	f.StringVar(&t.application, "application", "", "manifest of the Argo CD Application or Flux Kustomization, which says where and how; DIR is then the repository's root (default: that of Git)")
+	f.StringArrayVar(&t.variables, "variables", nil, "manifests of the ConfigMaps and Secrets from which a Flux Kustomization takes variables")
 	t.rendering.flags(c)
 }
 

@@ -30,6 +30,7 @@ const (
 	Helm      = "helm"
 	Directory = "directory"
 	Command   = "command"
+	Flux      = "flux"
 )
 
 // DefaultKubeVersion is the Kubernetes version that charts are rendered for
@@ -71,6 +72,9 @@ type Options struct {
 	Namespace, ReleaseName, KubeVersion string
 	APIVersions                         []string
 	Helm                                HelmOptions
+
+	// For the renderer Flux, which it chooses; the others ignore it.
+	Flux *FluxOptions
 }
 
 // HelmOptions are those of Argo CD's Helm source, with its precedence: value
@@ -95,6 +99,11 @@ type Result struct {
 	// other renderers.
 	KubeVersion string
 	APIVersions []string // beyond those that Helm assumes
+
+	// Fill substitutes anew, with data for the ConfigMap FluxOptions.Own: what
+	// Flux would make of it. Until then its variables stand for themselves. Nil
+	// if there is no such ConfigMap.
+	Fill func(ctx context.Context, data map[string]string) ([]manifest.Object, error)
 }
 
 // Error is a failure of the application's manifests, the class RENDER FAILED
@@ -158,6 +167,8 @@ func render(ctx context.Context, o Options) (string, Result, error) {
 	renderer := o.Renderer
 	switch {
 	case renderer != "":
+	case o.Flux != nil:
+		renderer = Flux
 	case len(o.Command) > 0:
 		renderer = Command
 	default:
@@ -169,7 +180,7 @@ func render(ctx context.Context, o Options) (string, Result, error) {
 			return renderer, Result{}, err
 		}
 		defer leave()
-		objects, warnings, err := kustomize.Build(ctx, tree, dir)
+		objects, warnings, err := kustomize.Build(ctx, tree, dir, kustomize.Options{})
 		return renderer, Result{Objects: objects, Renderer: Kustomize + " " + kustomize.Version, Warnings: warnings}, err
 	case Helm:
 		if err := enter(ctx); err != nil {
@@ -177,6 +188,9 @@ func render(ctx context.Context, o Options) (string, Result, error) {
 		}
 		defer leave()
 		result, err := chart(ctx, tree, dir, o)
+		return renderer, result, err
+	case Flux:
+		result, err := kustomization(ctx, tree, dir, o)
 		return renderer, result, err
 	case Directory:
 		objects, warnings, err := directory(tree, dir, o)

@@ -1,6 +1,7 @@
 package kustomize
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,27 @@ import (
 // keys, a second document) or fetch. It decodes with kustomize's own decoder:
 // two readings of one file are how checks are walked round.
 func (f *files) checkKustomization(file string, data []byte) error {
+	if err := CheckText(data); err != nil {
+		return err
+	}
+	var k types.Kustomization
+	if err := k.Unmarshal(data); err != nil {
+		return fmt.Errorf("parsing kustomization: %w", err)
+	}
+	k.FixKustomization()
+	if len(k.HelmCharts) > 0 || k.HelmGlobals != nil {
+		return errors.New("helmCharts is not supported: a chart is rendered as an application of its own, or vendored as plain manifests")
+	}
+	if err := f.checkPaths(path.Dir(file), &k); err != nil {
+		return err
+	}
+	f.images.add(file, &k)
+	return nil
+}
+
+// CheckText refuses what two readers of a kustomization could read differently:
+// a key that stands twice, a second document, and aliases without end.
+func CheckText(data []byte) error {
 	docs, err := documents(data)
 	if err != nil {
 		return fmt.Errorf("parsing kustomization: %w", err)
@@ -32,18 +54,6 @@ func (f *files) checkKustomization(file string, data []byte) error {
 			return err
 		}
 	}
-	var k types.Kustomization
-	if err := k.Unmarshal(data); err != nil {
-		return fmt.Errorf("parsing kustomization: %w", err)
-	}
-	k.FixKustomization()
-	if len(k.HelmCharts) > 0 || k.HelmGlobals != nil {
-		return errors.New("helmCharts is not supported: a chart is rendered as an application of its own, or vendored as plain manifests")
-	}
-	if err := f.checkPaths(path.Dir(file), &k); err != nil {
-		return err
-	}
-	f.images.add(file, &k)
 	return nil
 }
 
@@ -109,13 +119,54 @@ func (f *files) checkPaths(dir string, k *types.Kustomization) error {
 		if err := f.checkPath(dir, "patches", p.Path, false, true); err != nil {
 			return err
 		}
+		if err := f.checkPlain(dir, "patches", p.Path); err != nil {
+			return err
+		}
 	}
 	for _, r := range k.Replacements {
 		if err := f.checkPath(dir, "replacements", r.Path, false, true); err != nil {
 			return err
 		}
 	}
-	return f.checkDataPaths(dir, k)
+	if err := f.checkDataPaths(dir, k); err != nil {
+		return err
+	}
+	for _, g := range k.SecretGenerator {
+		for _, p := range append(g.FileSources[:len(g.FileSources):len(g.FileSources)], g.EnvSources...) {
+			if _, after, ok := strings.Cut(p, "="); ok {
+				p = after
+			}
+			if err := f.checkPlain(dir, "secretGenerator", p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// encrypted is what SOPS leaves in a file, one mark for each of its formats.
+var encrypted = [][]byte{[]byte(`"mac": "ENC[`), []byte("sops_mac=ENC["), []byte("[sops]"), []byte("mac: ENC[")}
+
+// Encrypted reports whether a text looks encrypted by SOPS, by the marks that
+// Flux looks for.
+func Encrypted(data []byte) bool {
+	return slices.ContainsFunc(encrypted, func(mark []byte) bool { return bytes.Contains(data, mark) })
+}
+
+// checkPlain refuses an encrypted file where its content gets into what is
+// built before anybody sees it.
+func (f *files) checkPlain(dir, field, p string) error {
+	if !f.decrypted || p == "" {
+		return nil
+	}
+	data, err := f.tree.ReadFile(path.Join(dir, p))
+	if err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	if Encrypted(data) {
+		return fmt.Errorf("%s: %q is encrypted: Flux decrypts it before it builds, and the gate, which has no key, would judge something else; commit an encrypted Secret as a manifest of its own, which is decrypted after the build", field, p)
+	}
+	return nil
 }
 
 // checkDataPaths is checkPaths for files that are not parsed strictly.

@@ -33,6 +33,11 @@ type files struct {
 	strict map[string]bool
 
 	images imageEntries
+
+	// edited is a file that is data, whatever the repository has there.
+	edited    string
+	data      []byte
+	decrypted bool
 }
 
 var _ filesys.FileSystem = (*files)(nil)
@@ -60,7 +65,11 @@ func (f *files) ReadFile(p string) ([]byte, error) {
 		return nil, f.failed
 	}
 	rel := inRepo(p)
-	data, err := f.tree.ReadFile(rel)
+	var data []byte
+	var err error
+	if data = f.data; rel != f.edited {
+		data, err = f.tree.ReadFile(rel)
+	}
 	if errors.Is(err, repo.ErrOutside) || errors.Is(err, repo.ErrHidden) {
 		return nil, f.fail(rel, err)
 	}
@@ -98,6 +107,9 @@ func (f *files) CleanedAbs(p string) (filesys.ConfirmedDir, string, error) {
 	if f.failed != nil {
 		return "", "", f.failed
 	}
+	if f.edited != "" && inRepo(p) == f.edited {
+		return filesys.ConfirmedDir(path.Join("/", path.Dir(f.edited))), path.Base(f.edited), nil
+	}
 	rel, err := f.tree.Resolve(inRepo(p))
 	if errors.Is(err, repo.ErrOutside) || errors.Is(err, repo.ErrHidden) {
 		return "", "", f.fail(inRepo(p), err)
@@ -117,7 +129,7 @@ func (f *files) IsDir(p string) bool { return f.tree.IsDir(inRepo(p)) }
 // Exists reports whether p exists in the repository.
 func (f *files) Exists(p string) bool {
 	_, err := f.tree.Resolve(inRepo(p))
-	return err == nil
+	return err == nil || f.edited != "" && inRepo(p) == f.edited
 }
 
 // ReadDir lists a directory of the repository.

@@ -40,10 +40,26 @@ func (e *FileError) Unwrap() error { return e.Err }
 // FileNames are the names by which a directory is a kustomization.
 func FileNames() []string { return konfig.RecognizedKustomizationFileNames() }
 
+// Options change a build. The zero value is that of the command line.
+type Options struct {
+	// File, if it is named, is read instead of what the repository has under
+	// that name, relative to its root: the application's kustomization, as
+	// somebody edited it.
+	File string
+	Data []byte
+
+	// Then edits the resources once they are built.
+	Then func(resmap.ResMap) error
+
+	// Decrypted refuses encrypted files whose content gets into the build: it is
+	// another one once somebody has decrypted them.
+	Decrypted bool
+}
+
 // Build builds the kustomization in dir, relative to the root of tree. The
 // objects stand in the order of `kustomize build`. Warnings are sorted. Paths
 // in errors start with "/", the repository's root.
-func Build(ctx context.Context, tree *repo.Tree, dir string) ([]manifest.Object, []string, error) {
+func Build(ctx context.Context, tree *repo.Tree, dir string, o Options) ([]manifest.Object, []string, error) {
 	select {
 	case running <- struct{}{}:
 		defer func() { <-running }()
@@ -54,10 +70,13 @@ func Build(ctx context.Context, tree *repo.Tree, dir string) ([]manifest.Object,
 		return nil, nil, fmt.Errorf("keeping kustomize off the network: http.DefaultTransport has been replaced")
 	}
 	files := newFiles(tree)
+	files.edited, files.data, files.decrypted = o.File, o.Data, o.Decrypted
 	var built resmap.ResMap
 	said, err := quietly(func() (err error) {
-		built, err = run(files, dir)
-		return err
+		if built, err = run(files, dir); err != nil || o.Then == nil || files.failed != nil {
+			return err
+		}
+		return then(o.Then, built)
 	})
 	// kustomize swallows errors of files it could do without, and buries the
 	// others: ours come first, and count even if the build went through.
@@ -99,6 +118,16 @@ func run(files *files, dir string) (m resmap.ResMap, err error) {
 		return nil, redacted(err)
 	}
 	return m, nil
+}
+
+// then is run for what edits the result.
+func then(edit func(resmap.ResMap) error, m resmap.ResMap) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("crashed on a resource (%v)", p)
+		}
+	}()
+	return edit(m)
 }
 
 func objects(m resmap.ResMap, file string) ([]manifest.Object, error) {

@@ -126,6 +126,9 @@ func uniqueKeys(n *yaml.Node) error {
 	return nil
 }
 
+// Tree is a resource as the objects of Build have it.
+func Tree(r *resource.Resource) (map[string]any, error) { return object(r) }
+
 // object returns a resource as raw JSON with its numbers as they are written.
 // kustomize's own way goes through float64, which turns 1.10 into 1.1.
 func object(r *resource.Resource) (map[string]any, error) {

@@ -39,7 +39,15 @@ type Tree struct {
 	total  int64
 	reads  int
 	sealed error
+
+	packed bool
+	left   func(rel string, dir bool) bool
 }
+
+// Packed makes the tree what an archive of it would hold: no symbolic links,
+// and nothing that left says is left out (nil: nothing is). What is not in it
+// does not exist.
+func (t *Tree) Packed(left func(rel string, dir bool) bool) { t.packed, t.left = true, left }
 
 // Open opens the repository at dir. Reads fail once ctx is done.
 func Open(ctx context.Context, dir string) (*Tree, error) {
@@ -100,7 +108,27 @@ func (t *Tree) Resolve(p string) (string, error) {
 	if hidden(rel) {
 		return "", fmt.Errorf("%q %w", p, ErrHidden)
 	}
+	if t.packed {
+		return rel, t.inArchive(p, rel)
+	}
 	return rel, nil
+}
+
+func (t *Tree) inArchive(p, rel string) error {
+	if rel != path.Clean(p) {
+		return fmt.Errorf("%q is or follows a symbolic link, which an artifact does not hold: %w", p, fs.ErrNotExist)
+	}
+	if t.left == nil {
+		return nil
+	}
+	info, err := t.root.Lstat(filepath.FromSlash(rel))
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", p, plain(err))
+	}
+	if t.left(rel, info.IsDir()) {
+		return fmt.Errorf("%q is left out of the artifact (.sourceignore): %w", p, fs.ErrNotExist)
+	}
+	return nil
 }
 
 // IsDir reports whether p is a directory inside the root.
@@ -263,3 +291,6 @@ func plain(err error) error {
 	}
 	return err
 }
+
+// Dir is the root's absolute path, without symbolic links.
+func (t *Tree) Dir() string { return t.dir }
