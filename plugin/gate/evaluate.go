@@ -250,7 +250,7 @@ func (e *evaluation) fields(c projection.Category) string {
 	}
 	first := ls[0]
 	for _, l := range ls {
-		if !strings.Contains(l.Path, "#") { // the field itself before what it binds
+		if !projection.IsBinding(l.Path) { // the field itself before what it binds
 			first = l
 			break
 		}

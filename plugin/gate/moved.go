@@ -46,7 +46,7 @@ func moved(p *projection.Projection, covers []projection.Category, signed map[st
 	// An image#repository leaf moves with the field it belongs to: name that.
 	sort.SliceStable(out, func(i, j int) bool {
 		a, b := out[i].leaf, out[j].leaf
-		if x, y := strings.Contains(a.Path, "#"), strings.Contains(b.Path, "#"); x != y {
+		if x, y := projection.IsBinding(a.Path), projection.IsBinding(b.Path); x != y {
 			return y
 		}
 		if a.Path != b.Path {

@@ -21,7 +21,7 @@ func (w *walker) bindRepositories(containers []*container) {
 		image, _ := c.tree["image"].(string)
 		for _, cat := range boundCategories {
 			if bits&bit(cat) != 0 {
-				w.leaves = append(w.leaves, Leaf{Category: cat, Path: c.path + ".image#repository", Value: Repository(image), binding: true})
+				w.leaves = append(w.leaves, Leaf{Category: cat, Path: c.path + ".image" + repositoryPath, Value: Repository(image), binding: true})
 			}
 		}
 	}
@@ -36,6 +36,14 @@ func Repository(image string) string {
 	}
 	return image
 }
+
+// repositoryPath is what the path of an image's repository ends in.
+const repositoryPath = "#repository"
+
+// IsBinding reports whether a path is that of an image's repository, which is a
+// leaf because of another field and moves with it. Nothing else ends so: a name
+// that holds a '#' is a JSON string.
+func IsBinding(path string) bool { return strings.HasSuffix(path, repositoryPath) }
 
 func bit(c Category) uint16 {
 	switch c {

@@ -262,7 +262,7 @@ func reread(t testing.TB, obj runtime.Object) map[string]any {
 
 // mutants calls fn with changed copies of an object: another value, and none,
 // for up to most of its scalars and empty collections, chosen by chance, with
-// an item twice, and one less, of the list around each.
+// an item twice, one less, and another order, of the list around each.
 func mutants(r *rand.Rand, most int, obj map[string]any, fn func(path []any, mutant map[string]any)) {
 	paths := scalars(obj, nil, nil)
 	r.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
@@ -277,6 +277,7 @@ func mutants(r *rand.Rand, most int, obj map[string]any, fn func(path []any, mut
 			if at, ok := path[i].(int); ok {
 				fn(path, change(obj, path[:i], func(v any) any { return append(slices.Clone(v.([]any)), v.([]any)[at]) }).(map[string]any))
 				fn(path, change(obj, path[:i+1], func(any) any { return nil }).(map[string]any))
+				fn(path, change(obj, path[:i], func(v any) any { return append(slices.Clone(v.([]any)[1:]), v.([]any)[0]) }).(map[string]any))
 				break
 			}
 		}

@@ -126,6 +126,7 @@ var freeInPods = map[string]func(o, template, c map[string]any){
 		sub(c["envFrom"].([]any)[1].(map[string]any), "secretRef")["optional"] = true
 		sub(sub(p, "spec")["volumes"].([]any)[2].(map[string]any), "secret")["optional"] = true
 	},
+	"whether a container runs again": func(_, _, c map[string]any) { c["restartPolicy"] = "OnFailure" },
 	"another empty volume": func(_, p, _ map[string]any) {
 		volumes := sub(p, "spec")["volumes"].([]any)
 		sub(volumes[3].(map[string]any), "emptyDir")["medium"] = "Memory"

@@ -16,6 +16,9 @@ func TestTheConditionsSeeWhatHangsTogether(t *testing.T) {
 		return sub(p, "spec")["volumes"].([]any)[i].(map[string]any)
 	}
 	none := func(_, _, _ map[string]any) {}
+	twoInits := func(_, p, _ map[string]any) {
+		sub(p, "spec")["initContainers"] = []any{map[string]any{"name": "i", "image": "x:1"}, map[string]any{"name": "h", "image": "x:1"}}
+	}
 	for _, x := range []struct {
 		name          string
 		before, after edit
@@ -84,6 +87,21 @@ func TestTheConditionsSeeWhatHangsTogether(t *testing.T) {
 		{"two containers that change their images", none, func(_, p, _ map[string]any) {
 			list := sub(p, "spec")["containers"].([]any)
 			list[0].(map[string]any)["image"], list[1].(map[string]any)["image"] = "y:1", "x:1"
+		}},
+		{"another order of init containers", twoInits, func(_, p, _ map[string]any) {
+			list := sub(p, "spec")["initContainers"].([]any)
+			list[0], list[1] = list[1], list[0]
+		}},
+		{"an init container that becomes a sidecar", twoInits, func(_, p, _ map[string]any) {
+			sub(p, "spec")["initContainers"].([]any)[1].(map[string]any)["restartPolicy"] = "Always"
+		}},
+		{"an empty volume where programs are", none, func(_, _, c map[string]any) {
+			c["volumeMounts"] = append(c["volumeMounts"].([]any), map[string]any{"name": "e", "mountPath": "/usr/bin"})
+		}},
+		{"an empty volume that moves to where programs are", func(_, _, c map[string]any) {
+			c["volumeMounts"] = append(c["volumeMounts"].([]any), map[string]any{"name": "e", "mountPath": "/tmp"})
+		}, func(_, _, c map[string]any) {
+			c["volumeMounts"].([]any)[2].(map[string]any)["mountPath"] = "/lib"
 		}},
 		{"a container less", none, func(_, p, _ map[string]any) { sub(p, "spec")["containers"] = sub(p, "spec")["containers"].([]any)[:1] }},
 		{"an ephemeral container", none, func(_, p, _ map[string]any) {

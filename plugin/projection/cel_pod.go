@@ -63,6 +63,8 @@ func (b *trees) podField(typ, name string, m *member) *tree {
 	switch typ + "." + name {
 	case "core/v1.PodSpec.containers", "core/v1.PodSpec.initContainers", "core/v1.PodSpec.ephemeralContainers":
 		return b.containers()
+	case "core/v1.EphemeralContainer.restartPolicy":
+		return sidecarTree()
 	case "core/v1.PodSpec.priorityClassName":
 		return &tree{empty: "''", form: func(_ *celWriter, e ends) string {
 			return fmt.Sprintf("!%s.startsWith(%s) && !%s.startsWith(%s)", e.x, quote(systemClasses), e.y, quote(systemClasses))

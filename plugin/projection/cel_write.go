@@ -38,6 +38,9 @@ func (w *celWriter) same(t *tree, e ends) string {
 	if t.limit != nil {
 		all = append(all, t.limit(e.x, e.y))
 	}
+	if t.also != nil {
+		all = append(all, t.also(e.x, e.y))
+	}
 	if t.items != nil {
 		return strings.Join(append(all, w.list(t, e)), " && ")
 	}

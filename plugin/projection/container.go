@@ -57,6 +57,8 @@ func (w *walker) containerField(c *container, e entry, at string, v any) {
 		w.devices(c, v)
 	case "resources":
 		w.resourceClaims(at, v)
+	case "restartPolicy":
+		w.restartPolicy(c, at, v)
 	case "handler":
 		w.handler(at, probeShape, v)
 	case "lifecycle":
@@ -68,6 +70,21 @@ func (w *walker) containerField(c *container, e entry, at string, v any) {
 		w.handler(at+".postStart", hookShape, obj["postStart"])
 		w.handler(at+".preStop", hookShape, obj["preStop"])
 		w.unknown(Command, at, shapes["core/v1.Lifecycle"], obj)
+	}
+}
+
+// sidecar is the restartPolicy that makes an init container go on beside the
+// others, which no longer wait for its end.
+const sidecar = "Always"
+
+func (w *walker) restartPolicy(c *container, at string, v any) {
+	if !c.init {
+		return
+	}
+	if s, ok := v.(string); !ok {
+		w.wrongType(at, "a string", v)
+	} else if s == sidecar {
+		w.take(Command, at, plainString, s)
 	}
 }
 

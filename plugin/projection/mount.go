@@ -7,7 +7,9 @@ var (
 	mountShape           = shapes["core/v1.VolumeMount"]
 )
 
-// volumeMounts adds which gated volumes a container mounts, and where.
+// volumeMounts adds which gated volumes a container mounts, and where. Whatever
+// is mounted where programs are found or configured is command: an empty volume
+// there hides what the image has, and holds what another container puts in it.
 func (w *walker) volumeMounts(c *container, at string, v any) {
 	if c.oddMounts {
 		w.take(Privilege, at, anyMember, v)
@@ -15,10 +17,10 @@ func (w *walker) volumeMounts(c *container, at string, v any) {
 	}
 	for _, m := range c.mounts {
 		vol := c.volume(m.volume)
-		if vol == nil {
-			continue
+		if vol == nil { // the injected token, a StatefulSet's plain claim, or nothing
+			vol = &volume{}
 		}
-		program := vol.text && (vol.all || programPath(m.path))
+		program := vol.all || programPath(m.path)
 		if !program && len(vol.cats) == 0 {
 			continue
 		}

@@ -19,6 +19,7 @@ type container struct {
 	path      string
 	name      string
 	tree      map[string]any
+	init      bool // of an initContainers list
 	mounts    []mount
 	oddMounts bool   // outside the API types: volumeMounts of another form
 	bits      uint16 // bound categories that it contributes leaves to
@@ -32,7 +33,9 @@ type mount struct {
 
 var podCategories = []Category{Command, Identity, Image, Network, Privilege, Secret}
 
-var containerLists = []string{"containers", "ephemeralContainers", "initContainers"}
+const initContainers = "initContainers"
+
+var containerLists = []string{"containers", "ephemeralContainers", initContainers}
 
 // at is the path of a member of the pod spec.
 func (p *pod) at(k string) string {
@@ -75,18 +78,21 @@ func (w *walker) findContainers(p *pod) {
 			w.wrongType(at, "a list", v)
 			continue
 		}
+		if list == initContainers {
+			w.order(at, items)
+		}
 		for i, x := range items {
 			tree, ok := x.(map[string]any)
 			if !ok {
 				w.wrongType(index(at, i), "a container", x)
 				continue
 			}
-			w.addContainer(p, at, i, tree)
+			w.addContainer(p, at, i, tree, list == initContainers)
 		}
 	}
 }
 
-func (w *walker) addContainer(p *pod, list string, i int, tree map[string]any) {
+func (w *walker) addContainer(p *pod, list string, i int, tree map[string]any, init bool) {
 	path := index(list, i)
 	name, ok := tree["name"].(string)
 	if name != "" {
@@ -94,11 +100,29 @@ func (w *walker) addContainer(p *pod, list string, i int, tree map[string]any) {
 	} else if tree["name"] != nil && !ok && !w.loose {
 		w.wrongType(path+".name", "a string", tree["name"])
 	}
-	w.newContainer(p, path, name, tree)
+	w.newContainer(p, path, name, tree, init)
 }
 
-func (w *walker) newContainer(p *pod, path, name string, tree map[string]any) {
-	c := &container{pod: p, path: path, name: name, tree: tree}
+// orderPath is what the path of a list ends in whose order is a leaf.
+const orderPath = "#order"
+
+// order adds the names of two or more containers that run one after the other:
+// paths name them, so that otherwise nothing would tell which is first.
+func (w *walker) order(at string, items []any) {
+	if len(items) < 2 {
+		return
+	}
+	names := make([]any, len(items))
+	for i, x := range items {
+		tree, _ := x.(map[string]any)
+		name, _ := tree["name"].(string)
+		names[i] = name
+	}
+	w.take(Command, at+orderPath, containerIndex["command"].member, names)
+}
+
+func (w *walker) newContainer(p *pod, path, name string, tree map[string]any, init bool) {
+	c := &container{pod: p, path: path, name: name, tree: tree, init: init}
 	faults := len(w.faults)
 	w.readMounts(c)
 	if w.loose && len(w.faults) > faults {

@@ -177,7 +177,7 @@ func (s *search) containers(p *pod) map[string]bool {
 		if tree, ok := p.spec[k].(map[string]any); ok && (hasImage(tree) || k == "stepTemplate" && taken["steps"]) {
 			taken[k] = true
 			name, _ := tree["name"].(string)
-			s.add(p, p.at(k), name, tree)
+			s.add(p, p.at(k), name, tree, false)
 		}
 	}
 	return taken
@@ -185,6 +185,9 @@ func (s *search) containers(p *pod) map[string]bool {
 
 func (s *search) list(p *pod, list string, items []any) {
 	named := uniqueNames(items)
+	if named && (list == initContainers || list == "steps") { // Tekton's steps run one after the other, too
+		s.w.order(p.at(list), items)
+	}
 	for i, x := range items {
 		at := looseItem(p.at(list), i, x, named)
 		tree, ok := x.(map[string]any)
@@ -193,13 +196,13 @@ func (s *search) list(p *pod, list string, items []any) {
 			continue
 		}
 		name, _ := tree["name"].(string)
-		s.add(p, at, name, tree)
+		s.add(p, at, name, tree, list == initContainers)
 	}
 }
 
 // add notes a container and searches what the API types do not know of it.
-func (s *search) add(p *pod, path, name string, tree map[string]any) {
-	s.w.newContainer(p, path, name, tree)
+func (s *search) add(p *pod, path, name string, tree map[string]any, init bool) {
+	s.w.newContainer(p, path, name, tree, init)
 	for k, v := range tree {
 		if _, known := containerIndex[k]; !known {
 			p.containers = append(p.containers, s.walk(path+"."+fieldName(k), v, p)...)

@@ -66,7 +66,7 @@ spec:
   stepTemplate: {securityContext: {privileged: true}}
   steps: [{name: a, image: i, script: "echo"}, {name: b, image: j}]
   sidecars: [{image: k}]`, []string{
-			`command spec.taskSpec.steps[a].script = "echo"`,
+			`command spec.taskSpec.steps#order = ["a","b"]`, `command spec.taskSpec.steps[a].script = "echo"`,
 			`image spec.taskSpec.sidecars[#0].image = "k"`, `image spec.taskSpec.steps[a].image = "i"`, `image spec.taskSpec.steps[b].image = "j"`,
 			`network spec.podTemplate.hostNetwork = true`,
 			`privilege spec.taskSpec.sidecars[#0].image#repository = "k"`,

@@ -39,7 +39,7 @@ func harmlessFalse(_ string, v any) bool { return v == false }
 // podRows are the fields of a pod spec.
 var podRows = []row{
 	{path: "containers[]", fn: "containers", doc: "every container, init container and ephemeral container, see below"},
-	{path: "initContainers[]", fn: "containers", doc: "likewise"},
+	{path: "initContainers[]", fn: "containers", doc: "likewise; of two or more the order, as the list of their names at `initContainers#order`, is `command`"},
 	{path: "ephemeralContainers[]", fn: "containers", doc: "likewise"},
 	{path: "volumes[]", fn: "volumes", doc: "every volume, see below"},
 
@@ -95,7 +95,7 @@ var containerRows = []row{
 
 	{path: "env", fn: "env", doc: "`secretKeyRef` is `secret`; a variable that changes which program runs, or is used in a subPathExpr, is `command`"},
 	{path: "envFrom", fn: "envFrom", doc: "`secretRef` is `secret`, `configMapRef` is `command`"},
-	{path: "volumeMounts", fn: "volumeMounts", doc: "mounts of gated volumes, in the volume's category"},
+	{path: "volumeMounts", fn: "volumeMounts", doc: "mounts of gated volumes, in the volume's category; of any volume where programs are found or configured, in `command`"},
 	{path: "ports", cat: Network, fn: "ports", doc: "`hostPort` (not under hostNetwork) and `hostIP`"},
 
 	{path: "securityContext", cat: Privilege, harmless: harmlessSecurity, dropEmpty: true, doc: "whole"},
@@ -110,10 +110,10 @@ var containerRows = []row{
 	{path: "readinessProbe", fn: "handler", doc: "likewise"},
 	{path: "startupProbe", fn: "handler", doc: "likewise"},
 	{path: "lifecycle", fn: "lifecycle", doc: "`postStart` and `preStop` likewise"},
+	{path: "restartPolicy", cat: Command, fn: "restartPolicy", doc: "`Always` of an init container: it goes on beside the others, and they do not wait for it. What else there is says whether an ended program runs again"},
 
 	{path: "imagePullPolicy", not: "a pinned image is the same image however it is pulled"},
 	{path: "resizePolicy", not: "how resources change"},
-	{path: "restartPolicy", not: "whether an ended program runs again"},
 	{path: "restartPolicyRules", not: "whether an ended program runs again"},
 	{path: "stdin", not: "attaching is its own permission"},
 	{path: "stdinOnce", not: "attaching is its own permission"},
@@ -154,7 +154,7 @@ var volumeRows = []row{
 	{path: "scaleIO", cat: Secret, doc: "whole"},
 	{path: "storageos", cat: Secret, doc: "whole"},
 	{path: "vsphereVolume", cat: Secret, doc: "whole"},
-	{path: "emptyDir", not: "starts empty and ends with the pod"},
+	{path: "emptyDir", not: "starts empty and ends with the pod; mounted where programs are found, the mount counts"},
 }
 
 // templateRows are the labels and annotations of a pod template (or Pod) that

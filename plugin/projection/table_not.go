@@ -46,6 +46,8 @@ var notLeaves = []exclusion{
 	{"batch/v1.JobSpec", "scheduling", "in groups; its claims count where a pod names the same ones, which is a leaf", false},
 
 	{"core/v1.PodSpec", "nodeName imagePullSecrets", "of a Pod itself: the scheduler, and admission of its service account, write them", true},
+	{"core/v1.Container", "restartPolicy", "whether an ended program runs again; `Always` of an init container makes a sidecar", true},
+	{"core/v1.EphemeralContainer", "restartPolicy", "refused by the API server", true},
 	{"core/v1.Probe", "failureThreshold initialDelaySeconds periodSeconds successThreshold terminationGracePeriodSeconds timeoutSeconds", "when and how often a probe runs", false},
 	{"core/v1.Probe", "grpc", "asks the pod itself", false},
 	{"core/v1.HTTPGetAction", "httpHeaders path port protocol scheme", "what the pod itself is asked; another host is a leaf", false},

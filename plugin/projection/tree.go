@@ -25,6 +25,9 @@ type tree struct {
 	// limit, if set, is CEL that holds when the values x and y are small enough
 	// to be looked into within the API server's budget.
 	limit func(x, y string) string
+	// also, if set, is CEL that holds beside what the members say, if x and y
+	// are alike.
+	also func(x, y string) string
 	// form, if set, is CEL of its own that holds when the values do not differ
 	// in what counts, after they were found unequal.
 	form func(w *celWriter, e ends) string
@@ -132,7 +135,7 @@ func (b *trees) ofStruct(s *shape) *tree {
 		t.inside = map[string]*tree{"spec": b.of(shapes["core/v1.PodSpec"]), "metadata": b.podMeta()}
 		return t
 	}
-	t := &tree{limit: podLimits[s.name]}
+	t := &tree{limit: podLimits[s.name], also: sameOrder[s.name]}
 	for _, name := range slices.Sorted(maps.Keys(s.fields)) {
 		m := s.fields[name]
 		if freeFields[s.name+"."+name] || b.unasked(s.name, name) {

@@ -5,8 +5,7 @@ import "strconv"
 // volume is what a volume of the pod gives to the containers that mount it.
 type volume struct {
 	cats []Category // gated categories of its source; its mounts belong to them
-	text bool       // a ConfigMap or downwardAPI volume: counts only when it can be run
-	all  bool       // of a text volume: its files are executable, every mount counts
+	all  bool       // a ConfigMap or downwardAPI volume with executable files: every mount counts
 }
 
 // readVolumes adds the leaves of the volumes' sources and remembers how their
@@ -96,7 +95,7 @@ func (w *walker) source(p *pod, vol *volume, name, at, k string, src any) {
 	case "imageVolume":
 		w.take(Image, at+".reference", plainString, obj["reference"])
 		if ref, ok := obj["reference"].(string); ok {
-			w.add(Privilege, at+".reference#repository", Repository(ref))
+			w.add(Privilege, at+".reference"+repositoryPath, Repository(ref))
 		}
 		w.unknown(Privilege, at, e.member.shape, obj)
 		vol.gate(Privilege)
@@ -219,7 +218,6 @@ func (w *walker) textVolume(p *pod, vol *volume, name, at string, m *member, v, 
 			mounted = mounted || mt.volume == name && programPath(mt.path)
 		}
 	}
-	vol.text = true
 	vol.all = vol.all || executable
 	if !executable && !mounted {
 		return

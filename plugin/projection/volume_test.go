@@ -35,7 +35,15 @@ func TestVolumes(t *testing.T) {
 			`privilege containers[a].volumeMounts["/m"].name = "v"`, `privilege volumes[v].image.reference#repository = "r/i"`}},
 		{"a source newer than the table", mounted(`tape: {reel: 1}`, "mountPath: /m"), []string{
 			`secret containers[a].volumeMounts["/m"].name = "v"`, `secret volumes[v].tape = {"reel":1}`}},
-		{"an emptyDir, and a mount of nothing", mounted(`emptyDir: {medium: Memory}`, "mountPath: /usr/bin"), nil},
+		{"an emptyDir where programs have no place", mounted(`emptyDir: {medium: Memory}`, "mountPath: /var/cache"), nil},
+		{"an emptyDir over the programs", mounted(`emptyDir: {medium: Memory}`, "mountPath: /usr/bin, subPath: x"), []string{
+			`command containers[a].volumeMounts["/usr/bin"].name = "v"`, `command containers[a].volumeMounts["/usr/bin"].subPath = "x"`}},
+		{"a Secret over the loader's file", mounted(`secret: {secretName: s}`, "mountPath: /etc/ld.so.preload"), []string{
+			`command containers[a].volumeMounts["/etc/ld.so.preload"].name = "v"`, `secret containers[a].volumeMounts["/etc/ld.so.preload"].name = "v"`, `secret volumes[v].secret.secretName = "s"`}},
+		{"a plain ephemeral claim over the libraries", mounted("ephemeral: {volumeClaimTemplate: {spec: {accessModes: [x]}}}", "mountPath: /lib, readOnly: true"), []string{
+			`command containers[a].volumeMounts["/lib"].name = "v"`, `command containers[a].volumeMounts["/lib"].readOnly = true`}},
+		{"an image over the programs", mounted(`image: {reference: "r/i:1@sha256:x"}`, "mountPath: /opt/../usr"), []string{
+			`command containers[a].volumeMounts["/opt/../usr"].name = "v"`, `privilege containers[a].volumeMounts["/opt/../usr"].name = "v"`, `privilege volumes[v].image.reference#repository = "r/i"`}},
 		{"projected sources by position among their like", mounted(`projected: {sources: [{configMap: {name: c}}, {secret: {name: s}}, {serviceAccountToken: {path: t, audience: vault, expirationSeconds: 3600}}, {secret: {name: u, items: [{key: k, path: p}]}}, {clusterTrustBundle: {name: b, path: p}}]}`, "mountPath: /m"), []string{
 			`identity containers[a].volumeMounts["/m"].name = "v"`,
 			`identity volumes[v].projected.sources[#0].clusterTrustBundle.name = "b"`, `identity volumes[v].projected.sources[#0].clusterTrustBundle.path = "p"`,
@@ -106,11 +114,12 @@ func TestAStatefulSetsClaimsAreVolumes(t *testing.T) {
 apiVersion: apps/v1
 kind: StatefulSet
 spec:
- template: {spec: {containers: [{name: a, image: r/i:1, volumeMounts: [{name: data, mountPath: /d}, {name: plain, mountPath: /p}]}]}}
+ template: {spec: {containers: [{name: a, image: r/i:1, volumeMounts: [{name: data, mountPath: /d}, {name: plain, mountPath: /p}, {name: plain, mountPath: /usr/lib}]}]}}
  volumeClaimTemplates:
  - {metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], volumeName: theirs, dataSource: {kind: X, name: src}, dataSourceRef: {kind: X, name: src}}}
  - {metadata: {name: plain}, spec: {storageClassName: fast}}`)
 	want := []string{
+		`command spec.template.spec.containers[a].volumeMounts["/usr/lib"].name = "plain"`,
 		`image spec.template.spec.containers[a].image = "r/i:1"`,
 		`secret spec.template.spec.containers[a].image#repository = "r/i"`,
 		`secret spec.template.spec.containers[a].volumeMounts["/d"].name = "data"`,

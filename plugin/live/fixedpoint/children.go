@@ -126,7 +126,7 @@ func (f *Finder) loop(name string, made, stored map[string]any, who culprit) ([]
 		out = append(out, d)
 	}
 	for _, d := range projection.Diff(before, after) {
-		if strings.Contains(d.Path, "#") {
+		if projection.IsBinding(d.Path) {
 			continue // it moves with the field that it belongs to
 		}
 		seen[d.Path] = true

@@ -118,7 +118,7 @@ func (f *Finder) gated(name string, tree map[string]any, trial live.Trial, who c
 		key := leafKey(d)
 		old, stays := was[key]
 		switch {
-		case strings.Contains(d.Path, "#"): // it moves with the field that it belongs to
+		case projection.IsBinding(d.Path): // it moves with the field that it belongs to
 			continue
 		case trial.Merged && d.Old == nil && stays && same(old, d.New): // nobody touches it
 			continue

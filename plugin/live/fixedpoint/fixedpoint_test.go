@@ -191,6 +191,13 @@ func TestAGatedFieldThatMovesIsNamed(t *testing.T) {
 				s.Admit(edit("Deployment", func(o map[string]any) { container(podSpec(o))["command"] = []any{"s3cret"} }))
 			},
 			[]string{"DigestMismatch Deployment shop/web: the API server changes spec.template.spec.containers[web].command: (not shown) -> (not shown) | write into the manifest what the cluster makes of it, or exempt the object from who changes it"}},
+		{"known by its position", strings.Replace(deployment, `"image"`, `"envFrom":[{"configMapRef":{"name":"a"}}],"image"`, 1), "Deployment shop/web",
+			func(s *apitest.Server) {
+				s.Admit(edit("Deployment", func(o map[string]any) {
+					container(podSpec(o))["envFrom"] = []any{map[string]any{"configMapRef": map[string]any{"name": "b"}}}
+				}))
+			},
+			[]string{"DigestMismatch Deployment shop/web: the API server changes spec.template.spec.containers[web].envFrom[#0].configMapRef.name: (not shown) -> (not shown) | write into the manifest what the cluster makes of it, or exempt the object from who changes it"}},
 		{"what was there before and stays", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"},"spec":{}}`, "Deployment shop/web",
 			func(s *apitest.Server) {
 				s.Put("/apis/apps/v1/namespaces/shop/deployments", deployment)
