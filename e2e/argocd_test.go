@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +16,8 @@ import (
 )
 
 // refusals are commits that must not sync, each on top of a signed one. What
-// each sentence must contain is its code and what it is about.
+// the beginning of each sentence must contain is its code, the object and the
+// field.
 var refusals = []struct {
 	name   string
 	change change
@@ -24,11 +26,11 @@ var refusals = []struct {
 }{
 	{
 		name: "an image whose tag nobody looked up", change: change{tag: "2"},
-		want: []string{"SYNC REFUSED [ImageNotPinned]", "Deployment shop/web", "/shop/web:2"},
+		want: []string{"SYNC REFUSED [ImageNotPinned]", "Deployment shop/web", "containers[web].image"},
 	},
 	{
 		name: "a pinned image that nobody signed", change: change{tag: "2"}, pin: true,
-		want: []string{"SYNC REFUSED [DigestMismatch]", "Deployment shop/web", "/shop/web:2@sha256:"},
+		want: []string{"SYNC REFUSED [DigestMismatch]", "Deployment shop/web", "containers[web].image"},
 	},
 	{
 		name: "the signed image in a privileged container", change: change{tag: "1", more: `patches:
@@ -38,15 +40,15 @@ var refusals = []struct {
     metadata: {name: web}
     spec: {template: {spec: {containers: [{name: web, securityContext: {privileged: true}}]}}}
 `}, pin: true,
-		want: []string{"SYNC REFUSED [DigestMismatch]", "Deployment shop/web", "privileged"},
+		want: []string{"SYNC REFUSED [DigestMismatch]", "Deployment shop/web", "containers[web].securityContext.privileged"},
 	},
 	{
 		name: "a new binding to cluster-admin", change: change{tag: "1", resource: "grant.yaml"}, pin: true,
-		want: []string{"SYNC REFUSED [ReceiptMissing]", "ClusterRoleBinding shop-admin"},
+		want: []string{"SYNC REFUSED [ReceiptMissing]", "ClusterRoleBinding shop-admin", "roleRef.kind"},
 	},
 	{
 		name: "a kustomization that does not build", change: change{tag: "1", resource: "absent.yaml"},
-		want: []string{"RENDER FAILED [", "absent.yaml"},
+		want: []string{"RENDER FAILED [RenderFailed]", appPath + "/kustomization.yaml", "resources"},
 	},
 }
 
@@ -57,27 +59,72 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-
 subjects: [{kind: ServiceAccount, name: default, namespace: shop}]
 `
 
+// glance is how much of our sentence everybody reads: Argo CD's panels cut.
+const glance = 200
+
+// ours is the beginning of our sentence in a text of Argo CD's.
+func ours(t *testing.T, text string) string {
+	t.Helper()
+	for _, words := range []string{"SYNC REFUSED [", "RENDER FAILED [", "GATE ERROR ["} {
+		if _, sentence, found := strings.Cut(text, words); found {
+			sentence = words + sentence
+			return sentence[:min(len(sentence), glance)]
+		}
+	}
+	t.Errorf("no sentence of ours in %q", text)
+	return ""
+}
+
+// TestArgoCDSyncsWhatIsSignedAndNothingElse: on each version, with everything
+// installed that people install. Each Argo CD also has the other's cluster.
 func TestArgoCDSyncsWhatIsSignedAndNothingElse(t *testing.T) {
 	e := harness.New(t)
-	b := harness.Build(e)
-	registry := harness.StartRegistry(e)
-	s := newShop(e, b)
-	cluster := harness.StartCluster(e, b)
-	argo := harness.StartArgoCD(cluster, b, filepath.Join(b.Manifests, "argocd"), "SYNCGATE_POLICY="+s.policy)
-	image := registry.Host + "/shop/web"
-	var pinned []string // by tag
-	for _, tag := range []string{"0", "1", "2"} {
-		ref, digest := registry.Push("shop/web", tag)
-		pinned = append(pinned, ref+"@"+digest)
+	images := pushImages(harness.StartRegistry(e))
+	release := harness.NewSigner(e, harness.Build(e), "release")
+	two, three := newWorld(t, harness.ArgoCD2, release), newWorld(t, harness.ArgoCD3, release)
+	two.AddCluster("remote", three.Cluster)
+	three.AddCluster("remote", two.Cluster)
+	two.guard()
+	three.guard()
+	versions := func(w, remote *world) part {
+		return part{w.version, func(t *testing.T) {
+			s := w.newShop(t, appPath, namespace)
+			together(t,
+				part{"story", func(t *testing.T) { w.on(t).story(t, s.on(t), images) }},
+				part{"quiet", func(t *testing.T) { w.on(t).quiet(t, images) }},
+				part{"expired", func(t *testing.T) { w.on(t).expired(t, images, "expired", w.on(t)) }},
+				part{"expired, remote", func(t *testing.T) { w.on(t).expired(t, images, "remote-"+w.version[:2], remote.on(t)) }},
+				part{"warned", func(t *testing.T) { w.on(t).warned(t, images) }},
+			)
+			t.Run("a gate that cannot judge", func(t *testing.T) { w.on(t).broken(t) })
+		}}
 	}
+	together(t, versions(two, three), versions(three, two))
+}
+
+// pushed is what the registry has.
+type pushed struct {
+	repository string   // "127.0.0.1:PORT/shop/web"
+	pinned     []string // reference with digest, by tag
+}
+
+func pushImages(registry *harness.Registry) pushed {
+	p := pushed{repository: registry.Host + "/shop/web"}
+	for tag := range 10 {
+		ref, digest := registry.Push("shop/web", fmt.Sprint(tag))
+		p.pinned = append(p.pinned, ref+"@"+digest)
+	}
+	return p
+}
+
+// story is what a release engineer lives through.
+func (w *world) story(t *testing.T, s *shop, images pushed) {
+	argo, cluster := w.ArgoCD, w.Cluster
 	write := func(c change, files map[string]string) {
-		c.image = image
+		c.image = images.repository
 		s.repo.Write(merge(c.files(), files))
 	}
 	running := func() []string { return harness.Images(cluster.Get(harness.Deployments, namespace, "web")) }
-	snapshot := func() map[string]any {
-		return cluster.Snapshot(namespace, harness.Deployments, harness.ConfigMaps, harness.Secrets, harness.Services)
-	}
 
 	// 1. Signed: the application syncs by itself.
 	write(change{tag: "1", replicas: 1}, base)
@@ -86,7 +133,7 @@ func TestArgoCDSyncsWhatIsSignedAndNothingElse(t *testing.T) {
 	signed := s.repo.Commit("Release the shop")
 	app := argo.CreateApplication("shop", s.repo.URL, appPath, "syncgate", namespace)
 	app.WaitSynced(signed)
-	if diff := cmp.Diff([]string{pinned[1]}, running()); diff != "" {
+	if diff := cmp.Diff([]string{images.pinned[1]}, running()); diff != "" {
 		t.Fatalf("images of the signed commit (-want +got):\n%s", diff)
 	}
 	if cluster.Get(harness.Deployments, namespace, "web").GetAnnotations()["syncgate.io/receipt"] == "" {
@@ -94,7 +141,8 @@ func TestArgoCDSyncsWhatIsSignedAndNothingElse(t *testing.T) {
 	}
 
 	// The lock is in nobody's way: Argo CD's own directory source, which looks
-	// into every folder, takes a signed application as if it were not there.
+	// into every folder, finds the objects beside it and nothing else. What goes
+	// around the plugin like this is for the webhook to refuse, in our words.
 	s.repo.Write(map[string]string{"apps/plain/role.yaml": `apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: plain}
@@ -105,9 +153,15 @@ rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
 	if locked, err := filepath.Glob(filepath.Join(plain, ".syncgate", environment, "*.jwt")); err != nil || len(locked) != 1 {
 		t.Fatalf("the lock of apps/plain holds %q, %v", locked, err)
 	}
-	argo.CreateDirectoryApplication("plain", s.repo.URL, "apps/plain", "plain").WaitSynced(s.repo.Commit("Release the plain application"))
+	s.repo.Commit("Release the plain application")
+	around := []string{"SYNC REFUSED [ReceiptMissing]", "Role plain/plain", "rules"}
+	message := argo.CreateDirectoryApplication("plain", s.repo.URL, "apps/plain", "plain").WaitFailed(around...)
+	report(t, "operation of a native application", message)
+	if sentence := ours(t, message); !harness.ContainsAll(sentence, around) {
+		t.Errorf("the beginning of the webhook's sentence lacks one of %q: %s", around, sentence)
+	}
 
-	before, writes := snapshot(), cluster.Writes(harness.ArgoCDUser, namespace)
+	before, writes := w.snapshot(), cluster.Writes(harness.ArgoCDUser, namespace)
 	if !slices.Contains(writes, "create deployments/web") && !slices.Contains(writes, "patch deployments/web") {
 		t.Fatalf("the audit log does not show Argo CD's writes of the first sync, got %q", writes)
 	}
@@ -126,6 +180,9 @@ rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
 		}
 		revision := s.repo.Commit("Try " + r.name)
 		condition := app.WaitRefused(r.want...)
+		if sentence := ours(t, condition); !harness.ContainsAll(sentence, r.want) {
+			t.Errorf("the beginning of the sentence about %s lacks one of %q: %s", r.name, r.want, sentence)
+		}
 		report(t, "condition after "+r.name, condition)
 		status := app.Sync(revision)
 		report(t, "manual sync of "+r.name, "phase "+status.Phase+": "+status.Operation)
@@ -138,7 +195,7 @@ rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
 			t.Errorf("manual sync of %s: message (-condition +operation):\n%s", r.name, diff)
 		}
 	}
-	if diff := cmp.Diff(before, snapshot()); diff != "" {
+	if diff := cmp.Diff(before, w.snapshot()); diff != "" {
 		t.Errorf("refused commits changed the namespace (-before +after):\n%s", diff)
 	}
 	if diff := cmp.Diff(writes, cluster.Writes(harness.ArgoCDUser, namespace)); diff != "" {
@@ -156,7 +213,7 @@ rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
 	s.pin()
 	s.sign()
 	app.WaitSynced(s.repo.Commit("Release the new image"))
-	if diff := cmp.Diff([]string{pinned[2]}, running()); diff != "" {
+	if diff := cmp.Diff([]string{images.pinned[2]}, running()); diff != "" {
 		t.Fatalf("images after signing (-want +got):\n%s", diff)
 	}
 
@@ -172,18 +229,34 @@ rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
 	if got := harness.Field(cluster.Get(harness.ConfigMaps, namespace, "web"), "data", "greeting"); got != "welcome" {
 		t.Errorf("greeting: got %q, want welcome", got)
 	}
+}
 
-	// 5. A gate that cannot judge refuses, and recovers by itself.
-	before, writes = snapshot(), cluster.Writes(harness.ArgoCDUser, namespace)
-	if err := os.Rename(s.policy, s.policy+".away"); err != nil {
+// snapshot is what is in the story's namespace.
+func (w *world) snapshot() map[string]any {
+	w.T.Helper()
+	return w.Cluster.Snapshot(namespace, harness.Deployments, harness.ConfigMaps, harness.Secrets, harness.Services)
+}
+
+// broken: a gate that cannot judge refuses, and recovers by itself. It comes
+// after the story, because it is the gate of all applications.
+func (w *world) broken(t *testing.T) {
+	cluster := w.Cluster
+	app := &harness.Application{ArgoCD: w.ArgoCD, Name: "shop", Namespace: namespace}
+	revision := app.Status().Synced
+	before, writes := w.snapshot(), cluster.Writes(harness.ArgoCDUser, namespace)
+	if err := os.Rename(w.policy, w.policy+".away"); err != nil {
 		t.Fatal(err)
 	}
-	report(t, "condition without a policy", app.WaitRefusedAfresh("GATE ERROR ["))
-	if err := os.Rename(s.policy+".away", s.policy); err != nil {
+	condition := app.WaitRefusedAfresh("GATE ERROR [")
+	report(t, "condition without a policy", condition)
+	if want := []string{"GATE ERROR [PolicyInvalid]", w.policy}; !harness.ContainsAll(ours(t, condition), want) {
+		t.Errorf("the beginning of the sentence lacks one of %q", want)
+	}
+	if err := os.Rename(w.policy+".away", w.policy); err != nil {
 		t.Fatal(err)
 	}
-	app.WaitSynced(scaled)
-	if diff := cmp.Diff(before, snapshot()); diff != "" {
+	app.WaitSynced(revision)
+	if diff := cmp.Diff(before, w.snapshot()); diff != "" {
 		t.Errorf("the broken gate changed the namespace (-before +after):\n%s", diff)
 	}
 	if diff := cmp.Diff(writes, cluster.Writes(harness.ArgoCDUser, namespace)); diff != "" {

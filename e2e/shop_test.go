@@ -88,40 +88,41 @@ type shop struct {
 	*harness.Env
 	syncgate, policy, key string
 	repo                  *harness.GitRepo
+	path, namespace       string // of the application: in the repository, and where it goes
 }
 
 func newShop(e *harness.Env, b harness.Binaries) *shop {
 	e.T.Helper()
+	release := harness.NewSigner(e, b, "release")
 	s := &shop{
-		Env: e, syncgate: b.Syncgate, repo: harness.NewGitRepo(e),
-		policy: e.Write("etc/policy.yaml", []byte(policy)), key: filepath.Join(e.Dir, "release.pem"),
+		Env: e, syncgate: b.Syncgate, repo: harness.NewGitRepo(e), path: appPath, namespace: namespace,
+		policy: e.Write("etc/policy.yaml", []byte(policy)), key: release.Key,
 	}
-	e.Run(e.Dir, nil, s.syncgate, "keys", "new", "--out", s.key)
-	e.Write("etc/keys.jwks.json", e.Run(e.Dir, nil, s.syncgate, "keys", "jwks", s.key))
+	e.Write("etc/keys.jwks.json", []byte(release.JWKS))
 	return s
 }
 
 // dir is the application's directory in the work tree.
-func (s *shop) dir() string { return filepath.Join(s.repo.Work, appPath) }
+func (s *shop) dir() string { return filepath.Join(s.repo.Work, s.path) }
 
 // pin is a build's last step: it looks the tags up and writes them down.
 func (s *shop) pin() {
 	s.T.Helper()
-	s.Run(s.dir(), nil, s.syncgate, "pin", "--namespace", namespace)
+	s.Run(s.dir(), nil, s.syncgate, "pin", "--namespace", s.namespace)
 }
 
 // sign is the release: it approves what the work tree renders to.
-func (s *shop) sign() {
+func (s *shop) sign(flags ...string) {
 	s.T.Helper()
-	s.Run(s.dir(), nil, s.syncgate, "sign", "--policy", s.policy, "--key", s.key,
-		"--issuer", "release", "--environment", environment, "--namespace", namespace, "--yes")
+	s.Run(s.dir(), nil, s.syncgate, append([]string{"sign", "--policy", s.policy, "--key", s.key,
+		"--issuer", "release", "--environment", environment, "--namespace", s.namespace, "--yes"}, flags...)...)
 }
 
 // generate runs the plugin on a directory as Argo CD would.
 func (s *shop) generate(dir string) []byte {
 	s.T.Helper()
 	return s.Run(dir, []string{
-		"SYNCGATE_POLICY=" + s.policy, "ARGOCD_APP_NAME=shop", "ARGOCD_APP_NAMESPACE=" + namespace,
+		"SYNCGATE_POLICY=" + s.policy, "ARGOCD_APP_NAME=shop", "ARGOCD_APP_NAMESPACE=" + s.namespace,
 		"ARGOCD_APP_PARAMETERS=null", "KUBE_VERSION=1.37",
 	}, s.syncgate, "generate")
 }

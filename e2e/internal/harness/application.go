@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -33,18 +35,45 @@ func (a *ArgoCD) CreateDirectoryApplication(name, repoURL, path, namespace strin
 
 func (a *ArgoCD) createApplication(name, repoURL, path, source, namespace string) *Application {
 	a.T.Helper()
+	return a.Create(ApplicationOptions{Name: name, RepoURL: repoURL, Path: path, Source: source, Namespace: namespace})
+}
+
+// ApplicationOptions are what an Application may be made with. Those that are
+// empty have the value that their comment names.
+type ApplicationOptions struct {
+	Name, RepoURL, Path string
+	Source              string            // how to render: "plugin: {name: syncgate}"
+	Server              string            // API server: that of Argo CD itself
+	Namespace           string            // destination
+	SelfHeal            bool              // undo what others change
+	NoRetry             bool              // a failed sync is not tried again, five times in the next minutes
+	Annotations         map[string]string // none
+}
+
+// Create makes an Application that syncs by itself and prunes.
+func (a *ArgoCD) Create(o ApplicationOptions) *Application {
+	a.T.Helper()
+	annotations, err := json.Marshal(o.Annotations)
+	if err != nil {
+		a.T.Fatal(err)
+	}
+	retry := ""
+	if o.NoRetry {
+		retry = "    retry: {limit: 0}\n"
+	}
 	a.Apply(fmt.Appendf(nil, `apiVersion: argoproj.io/v1alpha1
 kind: Application
-metadata: {name: %s, namespace: %s}
+metadata: {name: %s, namespace: %s, annotations: %s}
 spec:
   project: default
   source: {repoURL: %q, path: %s, targetRevision: main, %s}
-  destination: {server: "https://kubernetes.default.svc", namespace: %s}
+  destination: {server: %q, namespace: %s}
   syncPolicy:
-    automated: {prune: true}
+    automated: {prune: true, selfHeal: %t}
     syncOptions: [CreateNamespace=true]
-`, name, argoNamespace, repoURL, path, source, namespace))
-	return &Application{ArgoCD: a, Name: name, Namespace: namespace}
+%s`, o.Name, argoNamespace, annotations, o.RepoURL, o.Path, cmp.Or(o.Source, "plugin: {name: syncgate}"),
+		cmp.Or(o.Server, inCluster), o.Namespace, o.SelfHeal, retry))
+	return &Application{ArgoCD: a, Name: o.Name, Namespace: o.Namespace}
 }
 
 // Status is what a person sees of an Application.
@@ -56,6 +85,8 @@ type Status struct {
 	Synced    string // revision of the last operation
 	Condition string // message of the ComparisonError condition, "" without one
 	Annotated bool   // a requested refresh is still to come
+	Finished  string // when the last operation ended
+	Compared  string // when Argo CD last compared it
 }
 
 func (s Status) String() string {
@@ -76,6 +107,8 @@ func (a *Application) Status() Status {
 		Phase:     Field(u, "status", "operationState", "phase"),
 		Operation: Field(u, "status", "operationState", "message"),
 		Synced:    Field(u, "status", "operationState", "syncResult", "revision"),
+		Finished:  Field(u, "status", "operationState", "finishedAt"),
+		Compared:  Field(u, "status", "reconciledAt"),
 	}
 	_, s.Annotated = u.GetAnnotations()["argocd.argoproj.io/refresh"]
 	conditions, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
@@ -111,6 +144,35 @@ func (a *Application) WaitRefused(want ...string) string {
 		return s.String(), s.Sync == "Unknown" && ContainsAll(text, want)
 	})
 	return text
+}
+
+// WaitFailed waits until a sync has been refused by the API server with a text
+// that contains each of want, and returns what Argo CD says of it. Argo CD tries
+// again for a while.
+func (a *Application) WaitFailed(want ...string) string {
+	a.T.Helper()
+	var text string
+	a.Eventually(fmt.Sprintf("failed sync with %q", want), func() (string, bool) {
+		s := a.Status()
+		text = s.Operation
+		return s.String(), s.Condition == "" && ContainsAll(text, want)
+	})
+	return text
+}
+
+// Refresh asks for a refresh, "normal" or "hard", and returns the status once
+// Argo CD has made it.
+func (a *Application) Refresh(kind string) Status {
+	a.T.Helper()
+	a.Patch(Applications, argoNamespace, a.Name, map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{"argocd.argoproj.io/refresh": kind}},
+	})
+	var s Status
+	a.Eventually(kind+" refresh", func() (string, bool) {
+		s = a.Status()
+		return s.String(), !s.Annotated
+	})
+	return s
 }
 
 // ContainsAll reports whether text contains each of want, and want is not empty.

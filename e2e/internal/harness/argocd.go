@@ -1,10 +1,12 @@
 package harness
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"testing"
 	"time"
 )
 
@@ -13,6 +15,12 @@ import (
 type ArgoCD struct {
 	*Cluster
 }
+
+// On is Cluster.On.
+func (a *ArgoCD) On(t testing.TB) *ArgoCD { return &ArgoCD{a.Cluster.On(t)} }
+
+// inCluster is Argo CD's name of the cluster that it runs in.
+const inCluster = "https://kubernetes.default.svc"
 
 // argoNamespace is where Argo CD and its Applications live.
 const argoNamespace = "argocd"
@@ -42,7 +50,8 @@ spec:
   clusterResourceWhitelist: [{group: "*", kind: "*"}]
 `
 
-// StartArgoCD starts Argo CD on a cluster. pluginConfig is the folder of a
+// StartArgoCD starts Argo CD on a cluster, of the version that b has (see With).
+// pluginConfig is the folder of a
 // plugin.yaml; pluginEnv is the sidecar's environment, to which the folder of
 // the program under test is added as the first of PATH.
 //
@@ -104,4 +113,22 @@ func StartArgoCD(c *Cluster, b Binaries, pluginConfig string, pluginEnv ...strin
 		"--redis", redis, "--metrics-port", fmt.Sprint(metrics), "--logformat", "text")
 	c.waitHTTP(&http.Client{Timeout: 2 * time.Second}, fmt.Sprintf("http://127.0.0.1:%d/healthz", metrics))
 	return a
+}
+
+// AddCluster tells Argo CD of another cluster, which Applications then name by
+// its URL, as "argocd cluster add" does.
+func (a *ArgoCD) AddCluster(name string, remote *Cluster) {
+	a.T.Helper()
+	cert, key := remote.plane.authority.issue(a.T, ArgoCDUser, []string{"system:masters"}, nil)
+	config, err := json.Marshal(map[string]any{"tlsClientConfig": map[string]any{
+		"caData": remote.plane.authority.pem, "certData": cert, "keyData": key, // base64, as they are []byte
+	}})
+	if err != nil {
+		a.T.Fatal(err)
+	}
+	a.Apply(fmt.Appendf(nil, `apiVersion: v1
+kind: Secret
+metadata: {name: %s, namespace: %s, labels: {argocd.argoproj.io/secret-type: cluster}}
+stringData: {name: %[1]s, server: %[3]q, config: %[4]q}
+`, name, argoNamespace, remote.URL, config))
 }

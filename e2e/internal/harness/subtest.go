@@ -6,9 +6,14 @@ import "testing"
 // subtest and ends it alone. Subtests in parallel may each have one, and start
 // nothing.
 func (c *Cluster) On(t testing.TB) *Cluster {
-	env := *c.Env
-	env.T = t
 	view := *c
-	view.Env = &env
+	view.Env = c.Env.On(t)
+	return &view
+}
+
+// On returns a view of the folder for a subtest.
+func (e *Env) On(t testing.TB) *Env {
+	view := *e
+	view.T = t
 	return &view
 }
