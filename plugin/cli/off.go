@@ -235,7 +235,7 @@ func listSwitches(c *cobra.Command, o switchFlags) error {
 		word := "off    "
 		switch {
 		case k.Problem != "":
-			fmt.Fprintf(c.OutOrStdout(), "invalid  %s: %s; as long as it is there no new switch counts\n", gate.ASCII(k.Key), gate.ASCII(k.Problem))
+			fmt.Fprintf(c.OutOrStdout(), "invalid  %s: %s; it does not count, and no application's does while it is there\n", gate.ASCII(k.Key), gate.ASCII(k.Problem))
 			continue
 		case err != nil || !at.Before(until):
 			word = "ended  "

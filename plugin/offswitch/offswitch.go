@@ -103,9 +103,34 @@ type entry struct {
 	until int64
 }
 
+// Error is a file that is no good switch.
+type Error struct {
+	File string // the key of the ConfigMap
+	Err  error
+}
+
+// Error says what is wrong with which switch.
+func (e *Error) Error() string { return fmt.Sprintf("reading off-switch %s: %v", e.File, e.Err) }
+
+// Unwrap returns what is wrong.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errors are all the files that are no good switches, by name.
+type Errors []*Error
+
+// Error names each.
+func (e Errors) Error() string {
+	parts := make([]string, len(e))
+	for i, x := range e {
+		parts[i] = x.Error()
+	}
+	return strings.Join(parts, "; ")
+}
+
 // Load reads the switches in a directory, as a ConfigMap is mounted; one that is
-// not there has none. The error names the file that is wrong: then the switches
-// of before stay, and end in their time.
+// not there has none. Each file stands by itself: what is no good switch opens
+// nothing, the others count, and the error is [Errors]. Where the directory
+// cannot be read the set is nil.
 func Load(dir string, now time.Time) (*Set, error) {
 	set := &Set{}
 	if dir == "" {
@@ -118,18 +143,23 @@ func Load(dir string, now time.Time) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading off-switches: %w", err)
 	}
+	var wrong Errors
 	for _, f := range list {
 		if strings.HasPrefix(f.Name(), "..") { // the kubelet's own
 			continue
 		}
 		e, err := read(filepath.Join(dir, f.Name()), now)
-		if err != nil {
-			return nil, fmt.Errorf("reading off-switch %s: %w", f.Name(), err)
+		if err == nil && e.Key() != f.Name() {
+			err = fmt.Errorf("it is for %s", e.Key())
 		}
-		if e.Key() != f.Name() {
-			return nil, fmt.Errorf("off-switch %s is for %s", f.Name(), e.Key())
+		if err != nil {
+			wrong = append(wrong, &Error{f.Name(), err})
+			continue
 		}
 		set.switches = append(set.switches, e)
+	}
+	if len(wrong) > 0 {
+		return set, wrong
 	}
 	return set, nil
 }

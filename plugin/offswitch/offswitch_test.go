@@ -1,6 +1,7 @@
 package offswitch_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,8 +100,13 @@ func TestLoadReadsAMountedConfigMap(t *testing.T) {
 		"namespace.d":    strings.Repeat(" ", 5<<10),
 	} {
 		put(name, text)
-		if set, err := offswitch.Load(dir, now); err == nil {
-			t.Errorf("%s: got %+v, want an error", name, set.All())
+		set, err := offswitch.Load(dir, now)
+		var wrong offswitch.Errors
+		if !errors.As(err, &wrong) || len(wrong) != 1 || wrong[0].File != name {
+			t.Errorf("%s: got %+v, %v, want an error that names it", name, set.All(), err)
+		}
+		if _, off := set.Namespace("shop", now.Unix()); !off || len(set.All()) != 2 {
+			t.Errorf("%s: got %+v, want the switches beside it and no other", name, set.All())
 		}
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)

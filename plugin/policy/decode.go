@@ -38,11 +38,11 @@ func (d *decoder) failWith(reason gate.Reason, path, format string, args ...any)
 	for at := path; !found && at != ""; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
 		line, found = d.lines[at]
 	}
-	d.errs = append(d.errs, &Error{reason, d.file, line, path, fmt.Sprintf(format, args...)})
+	d.errs = append(d.errs, &Error{Reason: reason, File: d.file, Line: line, Path: path, Msg: fmt.Sprintf(format, args...)})
 }
 
 func (d *decoder) failAt(n *yaml.Node, path, format string, args ...any) {
-	d.errs = append(d.errs, &Error{gate.PolicyInvalid, d.file, n.Line, path, fmt.Sprintf(format, args...)})
+	d.errs = append(d.errs, &Error{Reason: gate.PolicyInvalid, File: d.file, Line: n.Line, Path: path, Msg: fmt.Sprintf(format, args...)})
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)

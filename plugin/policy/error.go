@@ -19,6 +19,7 @@ type Error struct {
 	File   string
 	Line   int    // from 1; 0: not known
 	Path   string // of the field: issuers[0].keys.file; empty: the whole file
+	Named  string // the file of keys or revocations that is wrong, as the policy names it; empty: File itself
 	Msg    string // one line
 }
 

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -114,16 +115,22 @@ func (v *validator) keySet(path string, d issuerDoc) []receipt.Key {
 	}
 	data, err := v.open(d.Keys.File)
 	if err != nil {
-		v.failWith(gate.KeysUnavailable, path+".keys.file", "reading %.200q: %s", d.Keys.File, cause(err))
+		v.failNamed(path+".keys.file", d.Keys.File, "reading %.200q: %s", d.Keys.File, cause(err))
 		return nil
 	}
 	list, err := keys.LoadJWKS(data)
 	if err != nil {
-		v.failWith(gate.KeysUnavailable, path+".keys.file", "reading %.200q: %v", d.Keys.File, err)
+		v.failNamed(path+".keys.file", d.Keys.File, "reading %.200q: %v", d.Keys.File, err)
 		return nil
 	}
 	v.keys[d.Name] = list
 	return list
+}
+
+// failNamed is a fault of a file that the policy names.
+func (v *validator) failNamed(path, file, format string, args ...any) {
+	v.failWith(gate.KeysUnavailable, path, format, args...)
+	v.errs[len(v.errs)-1].Named = file
 }
 
 func fits(k receipt.Key, algorithms []string) bool {
@@ -195,40 +202,48 @@ func (v *validator) revocationList() *gate.Revocations {
 		v.fail("revocations.issuers", "missing: who may sign the list")
 	}
 	unique(v, "revocations.issuers", d.Issuers)
-	signers := map[string]receipt.Issuer{}
 	for i, name := range d.Issuers {
-		issuer, known := v.issuers[name]
-		if !known {
+		if _, known := v.issuers[name]; !known {
 			v.fail(item("revocations.issuers", i), "%.40q is not an issuer of this policy", name)
-			continue
 		}
-		good := issuer.Issuer
-		good.Keys = slices.DeleteFunc(slices.Clone(good.Keys), func(k receipt.Key) bool { return issuer.Retired[k.ID] })
-		signers[name] = good
 	}
 	if len(v.errs) > 0 {
 		return nil // the list would be called invalid for want of keys
 	}
 	data, err := v.open(d.File)
 	if err != nil {
-		v.failWith(gate.KeysUnavailable, "revocations.file", "reading %.200q: %s", d.File, cause(err))
+		v.failNamed("revocations.file", d.File, "reading %.200q: %s", d.File, cause(err))
 		return nil
 	}
+	out, err := d.verify(data, v.issuers)
+	if err != nil {
+		v.failNamed("revocations.file", d.File, "%v", err)
+		return nil
+	}
+	return out
+}
+
+// verify returns the list that a file holds, if one of the issuers that may has
+// signed it.
+func (d *revocationsDoc) verify(data []byte, issuers map[string]gate.Issuer) (*gate.Revocations, error) {
 	list, err := receipt.VerifyRevocations(strings.TrimSpace(string(data)), func(name string) (receipt.Issuer, bool) {
-		issuer, ok := signers[name]
-		return issuer, ok
+		issuer, known := issuers[name]
+		if !known || !slices.Contains(d.Issuers, name) {
+			return receipt.Issuer{}, false
+		}
+		good := issuer.Issuer
+		good.Keys = slices.DeleteFunc(slices.Clone(good.Keys), func(k receipt.Key) bool { return issuer.Retired[k.ID] })
+		return good, true
 	})
 	if err != nil {
-		v.failWith(gate.KeysUnavailable, "revocations.file", "verifying %.200q: %v", d.File, err)
-		return nil
+		return nil, fmt.Errorf("verifying %.200q: %w", d.File, err)
 	}
 	if list.Serial < d.MinSerial {
-		v.failWith(gate.KeysUnavailable, "revocations.file", "%.200q has serial %d, want at least %d", d.File, list.Serial, d.MinSerial)
-		return nil
+		return nil, fmt.Errorf("%.200q has serial %d, want at least %d", d.File, list.Serial, d.MinSerial)
 	}
 	out := &gate.Revocations{List: list}
 	if d.MaxAge != nil {
 		out.StaleAt = list.Issued + int64(*d.MaxAge)
 	}
-	return out
+	return out, nil
 }

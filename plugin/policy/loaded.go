@@ -44,6 +44,15 @@ func (p *Policy) RevocationSerial() (int64, bool) {
 	return r.List.Serial, true
 }
 
+// RevocationFile returns the name of the revocation list as the policy has it;
+// empty if it names none.
+func (p *Policy) RevocationFile() string {
+	if p.revocations == nil {
+		return ""
+	}
+	return p.revocations.File
+}
+
 // CustomKinds returns the kinds outside the table of gated fields that the
 // webhook judges, and those of the table that the policy's own fields are of,
 // in the order of the policy. A Resource that policy does not give follows from

@@ -61,6 +61,11 @@ type Policy struct {
 	file       string
 	lines      map[string]int
 	categories []categoryDoc
+
+	// To read again the files that it names.
+	read        func(name string) ([]byte, error)
+	issuers     []issuerDoc
+	revocations *revocationsDoc
 }
 
 // Load reads a policy file and the key sets and revocation list that it names;

@@ -75,6 +75,7 @@ func (v *validator) policy() *Policy {
 	p.warnings = v.warnings(p.admission)
 	p.custom, p.keyIDs, p.hash, p.rulesHash = v.custom, v.keyIDs(), hash(v.loaded), hash(v.loaded[:v.rules])
 	p.file, p.lines, p.categories = v.file, v.lines, v.doc.Categories
+	p.read, p.issuers, p.revocations = v.read, v.doc.Issuers, v.doc.Revocations
 	return p
 }
 

@@ -39,7 +39,7 @@ func (h *health) healthz(w http.ResponseWriter, _ *http.Request) {
 // readyz is what people and alerts go by.
 func (h *health) readyz(w http.ResponseWriter, r *http.Request) {
 	if err := h.loader.Failed(); err != nil {
-		http.Error(w, "not loaded; what was loaded before is in force: "+err.Error(), http.StatusServiceUnavailable)
+		http.Error(w, "not loaded, and of these files what was loaded before is in force: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	if text := h.certs.failed.Load(); text != nil {
@@ -57,7 +57,7 @@ func (h *health) statusz(w http.ResponseWriter, _ *http.Request) {
 		"revocationSerial": serial, "off": s.switches.All(), "certificateExpires": h.certs.expires(),
 	}
 	if err := h.loader.Failed(); err != nil {
-		out["reloadFailed"] = err.Error()
+		out["reloadFailed"], out["failedFiles"] = err.Error(), h.loader.FailedFiles()
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(out) // a client that has gone needs no answer

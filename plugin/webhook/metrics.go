@@ -19,6 +19,7 @@ type Metrics struct {
 	malformed prometheus.Counter
 	receipts  *prometheus.CounterVec
 	reload    prometheus.Gauge
+	files     *prometheus.GaugeVec
 	loaded    *prometheus.GaugeVec
 	serial    prometheus.Gauge
 	expires   prometheus.Gauge
@@ -38,6 +39,8 @@ func NewMetrics() *Metrics {
 			Help: "Receipts that counted only by an exception: break-glass or grace."}, []string{"exception", "issuer"}),
 		reload: prometheus.NewGauge(prometheus.GaugeOpts{Name: "syncgate_reload_failed",
 			Help: "1 while the newest policy, keys, revocations or off-switches cannot be loaded and older ones are in force."}),
+		files: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "syncgate_reload_failed_file",
+			Help: "1 for each file that cannot be loaded."}, []string{"file"}),
 		loaded: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "syncgate_policy_info",
 			Help: "1 for the policy that is in force, by the hash of all its files."}, []string{"hash"}),
 		serial: prometheus.NewGauge(prometheus.GaugeOpts{Name: "syncgate_revocation_list_serial",
@@ -45,7 +48,7 @@ func NewMetrics() *Metrics {
 		expires: prometheus.NewGauge(prometheus.GaugeOpts{Name: "syncgate_certificate_expiry_timestamp_seconds",
 			Help: "When the serving certificate expires."}),
 	}
-	m.registry.MustRegister(m.requests, m.duration, m.malformed, m.receipts, m.reload, m.loaded, m.serial, m.expires,
+	m.registry.MustRegister(m.requests, m.duration, m.malformed, m.receipts, m.reload, m.files, m.loaded, m.serial, m.expires,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -73,6 +76,10 @@ func (m *Metrics) loadedState(l *Loader) {
 	m.reload.Set(0)
 	if l.Failed() != nil {
 		m.reload.Set(1)
+	}
+	m.files.Reset()
+	for _, file := range l.FailedFiles() {
+		m.files.WithLabelValues(file).Set(1)
 	}
 	p := l.State().policy
 	m.loaded.Reset()

@@ -125,7 +125,7 @@ func watch(ctx context.Context, every time.Duration, l *Loader, certs *certifica
 			text = err.Error()
 		}
 		if text != said && text != "" {
-			log.Error("not loaded; what was loaded before is in force", "error", text)
+			log.Error("not loaded; what was loaded before is in force", "files", l.FailedFiles(), "error", text)
 		}
 		said = text
 	}

@@ -204,11 +204,15 @@ func TestNoRequestIsLostWhenFilesChangeOrTheProcessEnds(t *testing.T) {
 	if code, _ := get(r.probes + "/healthz"); code != 200 {
 		t.Error("a bad file takes the webhook out of its Service")
 	}
-	if _, text := get(r.probes + "/metrics"); !strings.Contains(text, "syncgate_reload_failed 1") {
+	if _, text := get(r.probes + "/metrics"); !strings.Contains(text, "syncgate_reload_failed 1") || !strings.Contains(text, `syncgate_reload_failed_file{file="policy.yaml"} 1`) {
 		t.Error("the metrics do not show it")
 	}
 	write(t, policy, []byte(minimal))
 	eventually(t, "/readyz to be well again", func() bool { code, _ := get(r.probes + "/readyz"); return code == 200 })
+	eventually(t, "no file to be bad", func() bool {
+		_, text := get(r.probes + "/metrics")
+		return strings.Contains(text, "syncgate_reload_failed 0") && !strings.Contains(text, "syncgate_reload_failed_file{")
+	})
 	ca.files(dir, "two")
 	eventually(t, "the new certificate", func() bool {
 		conn, err := tls.Dial("tcp", strings.TrimPrefix(r.url, "https://"), ca.client().Transport.(*http.Transport).TLSClientConfig)

@@ -2,9 +2,11 @@ package webhook
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,14 +76,27 @@ type Source struct {
 	Environment string // which of the policy's environments; empty: the one that it says
 }
 
-// Loader keeps the newest good State.
+// Loader keeps the newest good State. Each file stands by itself: what is wrong
+// with one keeps no other from taking effect, as far as that only takes trust
+// away. A policy with its key sets and revocations is trusted whole or not at
+// all: a new key may be meant for a policy that trusts it with less, and an old
+// one may be revoked beside a policy that trusts it again. So where they do not
+// load, the last good ones stay, without the keys that are gone from their key
+// sets, and with a revocation list that is newer (policy.Policy.Narrowed).
 type Loader struct {
 	source  Source
 	current atomic.Pointer[State]
 
 	mu     sync.Mutex
-	failed error // of the last attempt; nil if it was good
-	serial int64 // the highest revocation serial that was seen
+	whole  *policy.Policy // the last that loaded with all its files
+	failed []failure      // of the last attempt; none if it was good
+	serial int64          // the highest revocation serial that was seen
+}
+
+// failure is a file that cannot be loaded.
+type failure struct {
+	file string // its name, without the directory
+	err  error
 }
 
 // NewLoader loads the first State. A bad file is an error: a webhook that knows
@@ -102,58 +117,168 @@ func (l *Loader) State() *State { return l.current.Load() }
 func (l *Loader) Failed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.failed
+	return joined(l.failed)
 }
 
-// Reload reads the files and reports whether something new was loaded. A bad
-// file keeps the last good State.
+// FailedFiles returns the names of the files that could not be loaded, sorted,
+// without the directory.
+func (l *Loader) FailedFiles() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []string
+	for _, f := range l.failed {
+		out = append(out, f.file)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func joined(list []failure) error {
+	var errs []error
+	for _, f := range list {
+		errs = append(errs, f.err)
+	}
+	return errors.Join(errs...)
+}
+
+// Reload reads the files and reports whether something new is in force. The
+// error says what could not be loaded.
 func (l *Loader) Reload(now time.Time) (changed bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	changed, l.failed = l.load(now)
-	return changed, l.failed
+	p, failed := l.policy()
+	switches, off := l.switches(now)
+	l.failed = append(failed, off...)
+	err = joined(l.failed)
+	old := l.current.Load()
+	if p == nil || old != nil && old.policy.Hash() == p.Hash() && old.switches.Equal(switches) {
+		return false, err
+	}
+	if serial, _ := p.RevocationSerial(); serial > l.serial {
+		l.serial = serial
+	}
+	l.current.Store(&State{policy: p, switches: switches, environment: l.source.Environment})
+	return true, err
 }
 
 // swaps is how often a directory may be swapped while it is read.
 const swaps = 10
 
-func (l *Loader) load(now time.Time) (bool, error) {
+// policy returns what is to be in force, nil if nothing can be.
+func (l *Loader) policy() (*policy.Policy, []failure) {
 	for range swaps {
 		before := generation(l.source.Policy)
-		p, err := policy.Load(l.source.Policy)
+		p, failed := l.read()
 		if generation(l.source.Policy) != before {
 			continue // a ConfigMap was swapped in between: half of it may be old
 		}
-		if err != nil {
-			return false, err
+		if len(failed) == 0 {
+			l.whole = p
 		}
-		return l.take(p, now)
+		return p, failed
 	}
-	return false, fmt.Errorf("%s is being changed without end", l.source.Policy)
+	name := filepath.Base(l.source.Policy)
+	failed := []failure{{name, fmt.Errorf("%s is being changed without end", l.source.Policy)}}
+	if old := l.current.Load(); old != nil {
+		return old.policy, failed
+	}
+	return nil, failed
 }
 
-func (l *Loader) take(p *policy.Policy, now time.Time) (bool, error) {
-	if _, err := p.ForEnvironment(policy.App{}, l.source.Environment); l.source.Environment != "" && err != nil {
-		return false, err
+// read reads the files once.
+func (l *Loader) read() (*policy.Policy, []failure) {
+	p, err := policy.Load(l.source.Policy)
+	failed := l.failures(err)
+	if err == nil {
+		failed = l.unfit(p)
 	}
-	serial, listed := p.RevocationSerial()
-	if serial < l.serial || !listed && l.serial > 0 {
-		return false, fmt.Errorf("the revocation list has serial %d, and %d was seen before: an older list brings back what was revoked", serial, l.serial)
+	if len(failed) == 0 || l.whole == nil {
+		if len(failed) > 0 {
+			p = nil
+		}
+		return p, failed
 	}
-	old := l.current.Load()
-	switches, off := offswitch.Load(l.source.Off, now)
-	if off != nil { // those of before stay, and end in their time; the policy is taken all the same
-		switches = &offswitch.Set{}
-		if old != nil {
-			switches = old.switches
+	base := l.whole
+	if serial, _ := base.RevocationSerial(); serial < l.serial {
+		base = l.current.Load().policy // it has the newer list, and no key more
+	}
+	// The files that are wrong are known; what cannot be read here is among them.
+	narrowed, err := base.Narrowed()
+	for _, f := range l.failures(err) {
+		if !slices.ContainsFunc(failed, func(x failure) bool { return x.file == f.file }) {
+			failed = append(failed, f)
 		}
 	}
-	if old != nil && old.policy.Hash() == p.Hash() && old.switches.Equal(switches) {
-		return false, off
+	return narrowed, failed
+}
+
+// unfit says why a policy that loaded is none for this webhook.
+func (l *Loader) unfit(p *policy.Policy) []failure {
+	name := filepath.Base(l.source.Policy)
+	if _, err := p.ForEnvironment(policy.App{}, l.source.Environment); l.source.Environment != "" && err != nil {
+		return []failure{{name, err}}
 	}
-	l.serial = serial
-	l.current.Store(&State{policy: p, switches: switches, environment: l.source.Environment})
-	return true, off
+	serial, listed := p.RevocationSerial()
+	switch {
+	case !listed && l.serial > 0:
+		return []failure{{name, fmt.Errorf("the policy names no revocation list, and serial %d was seen before: without a list what was revoked comes back", l.serial)}}
+	case serial < l.serial:
+		return []failure{{filepath.Base(p.RevocationFile()), fmt.Errorf("the revocation list has serial %d, and %d was seen before: an older list brings back what was revoked", serial, l.serial)}}
+	}
+	return nil
+}
+
+// failures are the faults of a policy by the files that have them.
+func (l *Loader) failures(err error) []failure {
+	if err == nil {
+		return nil
+	}
+	name := filepath.Base(l.source.Policy)
+	var list policy.Errors
+	if !errors.As(err, &list) || len(list) == 0 {
+		return []failure{{name, err}}
+	}
+	byFile := map[string]policy.Errors{}
+	var order []string
+	for _, e := range list {
+		file := name
+		if e.Named != "" {
+			file = filepath.Base(e.Named)
+		}
+		if byFile[file] == nil {
+			order = append(order, file)
+		}
+		byFile[file] = append(byFile[file], e)
+	}
+	var out []failure
+	for _, file := range order {
+		out = append(out, failure{file, byFile[file]})
+	}
+	return out
+}
+
+// switches returns the off-switches that are good. Without a directory that can
+// be read those of before stay, and end in their time.
+func (l *Loader) switches(now time.Time) (*offswitch.Set, []failure) {
+	set, err := offswitch.Load(l.source.Off, now)
+	if set == nil {
+		set = &offswitch.Set{}
+		if old := l.current.Load(); old != nil {
+			set = old.switches
+		}
+	}
+	if err == nil {
+		return set, nil
+	}
+	var list offswitch.Errors
+	if !errors.As(err, &list) {
+		return set, []failure{{filepath.Base(l.source.Off), err}}
+	}
+	var out []failure
+	for _, e := range list {
+		out = append(out, failure{e.File, e})
+	}
+	return set, out
 }
 
 // generation is where the kubelet's link to the newest content of a mounted
