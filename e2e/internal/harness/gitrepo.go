@@ -23,8 +23,14 @@ var gitEnvironment = []string{
 // NewGitRepo makes an empty repository with a branch main.
 func NewGitRepo(e *Env) *GitRepo {
 	e.T.Helper()
-	bare := filepath.Join(e.Dir, "repository.git")
-	g := &GitRepo{Env: e, URL: "file://" + bare, Work: e.Mkdir("work")}
+	return NewGitRepoAt(e, "repository")
+}
+
+// NewGitRepoAt is NewGitRepo for one of several.
+func NewGitRepoAt(e *Env, name string) *GitRepo {
+	e.T.Helper()
+	bare := filepath.Join(e.Dir, name+".git")
+	g := &GitRepo{Env: e, URL: "file://" + bare, Work: e.Mkdir("work-" + name)}
 	g.git("init", "--quiet", "--bare", "--initial-branch=main", bare)
 	g.git("init", "--quiet", "--initial-branch=main")
 	g.git("remote", "add", "origin", bare)

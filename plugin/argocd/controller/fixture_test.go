@@ -203,7 +203,7 @@ func newWorld(t *testing.T, dir string, objects ...client.Object) *world {
 			return c.Update(ctx, o, opts...)
 		},
 	}).Build()
-	loader, err := NewLoader(filepath.Join(dir, "policy.yaml"))
+	loader, err := policy.NewLoader(filepath.Join(dir, "policy.yaml"))
 	must(t, err)
 	w.registry = prometheus.NewRegistry()
 	m, err := NewMetrics(w.registry)

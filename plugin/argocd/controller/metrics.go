@@ -11,8 +11,6 @@ type Metrics struct {
 	refreshes *prometheus.CounterVec
 	pending   prometheus.Gauge
 	published prometheus.Gauge
-	reload    prometheus.Gauge
-	loaded    *prometheus.GaugeVec
 	removed   prometheus.Counter
 }
 
@@ -29,14 +27,10 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Help: "Hard refreshes that are due and not yet asked for."}),
 		published: prometheus.NewGauge(prometheus.GaugeOpts{Name: "syncgate_argocd_settings",
 			Help: "Applications whose settings are published."}),
-		reload: prometheus.NewGauge(prometheus.GaugeOpts{Name: "syncgate_reload_failed",
-			Help: "1 while the newest policy, keys or revocations cannot be loaded and older ones are gone by."}),
-		loaded: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "syncgate_policy_info",
-			Help: "1 for the policy that is gone by, by the hash of all its files."}, []string{"hash"}),
 		removed: prometheus.NewCounter(prometheus.CounterOpts{Name: "syncgate_argocd_status_removed_total",
 			Help: "Times that somebody took the annotation syncgate.io/status away while it still held."}),
 	}
-	for _, c := range []prometheus.Collector{m.findings, m.apps, m.refreshes, m.pending, m.published, m.reload, m.loaded, m.removed} {
+	for _, c := range []prometheus.Collector{m.findings, m.apps, m.refreshes, m.pending, m.published, m.removed} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

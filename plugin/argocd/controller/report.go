@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/syncgate/syncgate/plugin/policy"
 	"github.com/syncgate/syncgate/plugin/settings"
 )
 
@@ -117,13 +116,4 @@ func mergePatch(v any) client.Patch {
 		data = []byte("{}")
 	}
 	return client.RawPatch(types.MergePatchType, data)
-}
-
-func (m *Metrics) policy(p *policy.Policy, failed error) {
-	m.reload.Set(0)
-	if failed != nil {
-		m.reload.Set(1)
-	}
-	m.loaded.Reset()
-	m.loaded.WithLabelValues(p.Hash()).Set(1)
 }

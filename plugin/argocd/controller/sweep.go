@@ -29,7 +29,7 @@ type Controller struct {
 	Client  client.Client // Applications, from a cache
 	Reader  client.Reader // everything else, from the API server
 	Events  events.EventRecorder
-	Loader  *Loader
+	Loader  *policy.Loader
 	Metrics *Metrics
 	Log     *slog.Logger
 	Now     func() time.Time

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/syncgate/syncgate/plugin/offswitch"
+	"github.com/syncgate/syncgate/plugin/policy"
 	"github.com/syncgate/syncgate/plugin/receipt"
 	"github.com/syncgate/syncgate/plugin/settings"
 )
@@ -381,7 +382,7 @@ func TestAPolicyIsTakenWhenItWasReadTwice(t *testing.T) {
 	if p, failed := w.Loader.Policy(); p != good || p == before || failed == nil {
 		t.Errorf("got %v, want the last good one and the error", failed)
 	}
-	if _, err := NewLoader(dir + "/absent.yaml"); err == nil {
+	if _, err := policy.NewLoader(dir + "/absent.yaml"); err == nil {
 		t.Error("started without a policy")
 	}
 }

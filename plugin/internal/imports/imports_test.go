@@ -78,7 +78,7 @@ var links = map[string]struct{ allowed, never []string }{
 		"github.com/prometheus", "github.com/beorn7/perks", "github.com/cespare/xxhash", "github.com/munnerz/goautoneg", "google.golang.org/protobuf", "golang.org/x/sys", "go.opentelemetry.io/otel"), []string{"plugin"}},
 	// What follows Applications links a client of the API server, and nothing
 	// that renders or fetches.
-	"cmd/syncgate-controller": {append(own("internal/jcs", "projection", "receipt", "gate", "keys", "policy", "offswitch", "settings", "argocd/controller"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4", "go.yaml.in/yaml", "github.com/spf13/pflag",
+	"plugin/argocd/controller": {append(own("internal/jcs", "projection", "receipt", "gate", "keys", "policy", "offswitch", "settings", "process"), "github.com/gowebpki/jcs", "github.com/go-jose/go-jose/v4", "go.yaml.in/yaml", "github.com/spf13/pflag",
 		"sigs.k8s.io/controller-runtime", "k8s.io", "sigs.k8s.io/json", "sigs.k8s.io/randfill", "sigs.k8s.io/structured-merge-diff", "sigs.k8s.io/yaml", "github.com/argoproj/argo-cd/v2/pkg/apis/application",
 		"github.com/prometheus", "github.com/beorn7/perks", "github.com/cespare/xxhash", "github.com/munnerz/goautoneg", "google.golang.org/protobuf", "golang.org/x", "go.opentelemetry.io/otel",
 		"github.com/davecgh/go-spew", "github.com/emicklei/go-restful", "github.com/evanphx/json-patch", "github.com/fsnotify/fsnotify", "github.com/fxamacker/cbor", "github.com/go-logr/logr", "github.com/go-openapi", "github.com/google/gnostic-models", "github.com/google/uuid",
@@ -192,7 +192,7 @@ var layers = []struct {
 	{"core", core, false},
 	{"edge", []string{"manifests", "plugin/internal/parallel", "plugin/internal/manifest", "plugin/lock", "plugin/keys", "plugin/policy", "plugin/offswitch", "plugin/settings", "plugin/admission", "plugin/flux/hook"}, false},
 	{"adapters", []string{"plugin/render", "plugin/registry", "plugin/gitrev", "plugin/live"}, true},
-	{"the joining of them", []string{"plugin/app", "plugin/application", "plugin/annotate", "plugin/migrate", "plugin/flux/build", "plugin/flux/scaffold"}, false},
+	{"the joining of them", []string{"plugin/app", "plugin/application", "plugin/annotate", "plugin/migrate", "plugin/flux/build", "plugin/flux/scaffold", "plugin/process"}, false},
 	{"front ends", []string{"plugin/argocd", "plugin/cli", "plugin/flux", "plugin/webhook"}, true},
 	{"programs", []string{"cmd/syncgate", "cmd/syncgate-webhook", "cmd/syncgate-controller"}, true},
 }

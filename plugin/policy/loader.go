@@ -1,17 +1,14 @@
-package controller
+package policy
 
-import (
-	"sync"
+import "sync"
 
-	"github.com/syncgate/syncgate/plugin/policy"
-)
-
-// Loader keeps the newest policy that loads.
+// Loader keeps the newest policy that loads, for a process that lives longer
+// than a policy.
 type Loader struct {
 	file string
 
 	mu      sync.Mutex
-	current *policy.Policy
+	current *Policy
 	seen    string // hash of the last reading, which may be half old and half new
 	failed  error
 }
@@ -19,7 +16,7 @@ type Loader struct {
 // NewLoader loads the policy. One that does not load is an error: what is to be
 // published is not known then.
 func NewLoader(file string) (*Loader, error) {
-	p, err := policy.Load(file)
+	p, err := Load(file)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +25,7 @@ func NewLoader(file string) (*Loader, error) {
 
 // Policy returns the newest good one, and why the files as they are now could
 // not be loaded, or nil.
-func (l *Loader) Policy() (*policy.Policy, error) {
+func (l *Loader) Policy() (*Policy, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.current, l.failed
@@ -38,7 +35,7 @@ func (l *Loader) Policy() (*policy.Policy, error) {
 // takes one that it has read twice: a ConfigMap may be swapped in between two
 // of the files.
 func (l *Loader) Reload() (changed bool) {
-	p, err := policy.Load(l.file)
+	p, err := Load(l.file)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.failed = err

@@ -1,0 +1,142 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/fluxcd/pkg/apis/meta"
+
+	"github.com/syncgate/syncgate/plugin/app"
+	"github.com/syncgate/syncgate/plugin/application"
+	"github.com/syncgate/syncgate/plugin/flux/hook"
+	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/pin"
+	"github.com/syncgate/syncgate/plugin/policy"
+	"github.com/syncgate/syncgate/plugin/registry"
+	"github.com/syncgate/syncgate/plugin/render"
+	"github.com/syncgate/syncgate/plugin/settings"
+)
+
+// judge fetches what the source has, builds it as Flux would, and evaluates it.
+// The error is ctx's, or one of reading from the cluster.
+func (r *Reconciler) judge(ctx context.Context, s subject, p *policy.Policy, from *meta.Artifact) (outcome, error) {
+	root, err := os.MkdirTemp("", "syncgate-flux-")
+	if err != nil {
+		return outcome{}, fmt.Errorf("making a folder: %w", err)
+	}
+	defer os.RemoveAll(root)
+	if err := r.Fetcher.Fetch(ctx, from.URL, from.Digest, root); err != nil {
+		if ctx.Err() != nil {
+			return outcome{}, ctx.Err()
+		}
+		return unavailable(fetchReason, err), nil
+	}
+	o, err := r.evaluate(ctx, s, p, root)
+	var refusal *app.Refusal
+	switch {
+	case errors.As(err, &refusal):
+		return refused(err), nil
+	case err != nil:
+		return outcome{}, err
+	}
+	return o, nil
+}
+
+// evaluate judges what is in a folder.
+func (r *Reconciler) evaluate(ctx context.Context, s subject, p *policy.Policy, root string) (outcome, error) {
+	settings, err := r.settings(s, p, root)
+	if err != nil {
+		return outcome{}, err
+	}
+	b, err := app.New(ctx, settings)
+	if err != nil {
+		return outcome{}, err
+	}
+	e := settings.Effective
+	v := b.Evaluate(e, r.Now().Unix())
+	if !v.Allowed() && !e.Warn {
+		return outcome{}, &app.Refusal{Sentence: v.Sentence()}
+	}
+	o := outcome{approved: true, reason: approvedReason}
+	o.sentence = fmt.Sprintf("%d objects, %d gated, all allowed in %s", len(v.Results), v.Gated, e.Rules.Environment)
+	if !v.Allowed() {
+		o.reason, o.sentence = warnedReason, v.Sentence().String()
+	}
+	if s.mode == application.PostBuild {
+		if o.values = b.Values; o.values[hook.Latch] == "" {
+			return outcome{}, app.Refuse(gate.RenderFailed, "no values for the ConfigMap %s", s.own)
+		}
+		o.content = o.values[hook.Latch]
+		return o, nil
+	}
+	var lines bytes.Buffer
+	if err := b.Encode(&lines); err != nil {
+		return outcome{}, app.Refuse(gate.RenderFailed, "encoding manifests: %v", err)
+	}
+	o.manifests = documents(lines.Bytes())
+	sum := sha256.Sum256(o.manifests)
+	o.content = hex.EncodeToString(sum[:])
+	return o, nil
+}
+
+// documents makes YAML documents of objects that stand one a line, as JSON,
+// which is YAML.
+func documents(lines []byte) []byte {
+	var out bytes.Buffer
+	for line := range bytes.Lines(lines) {
+		out.WriteString("---\n")
+		out.Write(line)
+	}
+	return out.Bytes()
+}
+
+// settings are those of one Kustomization under a policy.
+func (r *Reconciler) settings(s subject, p *policy.Policy, root string) (app.Settings, error) {
+	asked := settings.Parse(s.GetAnnotations(), p.Annotation(), hook.SourceAnnotation, hook.PathAnnotation)
+	e, err := app.EffectiveAsking(p, s.says.App, r.Environment, asked)
+	if err != nil {
+		return app.Settings{}, err
+	}
+	out := app.Settings{Namespace: s.says.App.Namespace, Effective: e, Keep: app.KeepBytes}
+	if out.Render, err = s.says.Built(root, r.look(s)); err != nil {
+		return out, app.Refuse(gate.RenderFailed, "%v", err)
+	}
+	if asked.Renderer == render.Kustomize {
+		asked.Renderer = "" // it is what Flux has
+	}
+	if err := out.Ask(asked); err != nil {
+		return out, err
+	}
+	out.Registry, err = resolver(e)
+	return out, err
+}
+
+func resolver(e policy.Effective) (pin.Resolver, error) {
+	if e.Pins != policy.Registry {
+		return nil, nil
+	}
+	r, err := registry.New(registry.Options{Mirrors: e.Mirrors})
+	if err != nil {
+		return nil, app.Refuse(gate.PolicyInvalid, "images.mirrors: %v", err)
+	}
+	return r, nil
+}
+
+// write puts what was approved into a folder, as a kustomization of its own.
+func (o outcome) write(dir string) error {
+	for name, data := range map[string][]byte{
+		"manifests.yaml":     o.manifests,
+		"kustomization.yaml": []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [manifests.yaml]\n"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			return fmt.Errorf("writing what is published: %w", err)
+		}
+	}
+	return nil
+}
