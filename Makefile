@@ -10,15 +10,23 @@ CORPUS ?= ../shared/corpus/open
 OUT ?= bin/corpus.tsv
 # What other renderers make of the same folder, if it stands beside it.
 EXPECT ?= $(patsubst %/,%,$(dir $(patsubst %/,%,$(CORPUS))))/RENDER.tsv
+# The version for argocd-up: v3.2.11 or v2.14.21.
+ARGOCD ?= v3.2.11
 IMAGE ?= ghcr.io/syncgate/syncgate:dev
 
-.PHONY: help demo test e2e lint bench soak fuzz build corpus parity invariance invariance-record image tidy
+.PHONY: help demo argocd-up test e2e lint bench soak fuzz build corpus parity invariance invariance-record image tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: ## show an allowed and a refused change, without a cluster
 	go run ./cmd/internal/demo
+
+argocd-up: ## start Argo CD with the gate and an application on loopback, to look at, until Ctrl-C (ARGOCD=v2.14.21: that version)
+	e2e/build.sh >/dev/null
+	cd e2e
+	GOWORK=off go build -o ../bin/argocd-up ./up
+	exec ../bin/argocd-up --argocd '$(ARGOCD)'
 
 test: ## run the tests that need nothing but Go and git
 	.ci/run test

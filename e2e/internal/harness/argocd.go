@@ -79,7 +79,8 @@ func StartArgoCD(c *Cluster, b Binaries, pluginConfig string, pluginEnv ...strin
 	}
 
 	c.start("argocd-cmp-server", append([]string{
-		sockets, "ARGOCD_CMP_WORKDIR=" + c.Mkdir("cmp"),
+		// Its own /tmp, as the container has: the plugins take turns there.
+		sockets, "ARGOCD_CMP_WORKDIR=" + c.Mkdir("cmp"), "TMPDIR=" + c.Mkdir("cmp-tmp"),
 		"PATH=" + filepath.Dir(b.Syncgate) + string(os.PathListSeparator) + os.Getenv("PATH"),
 	}, pluginEnv...), b.ArgoCD, "argocd-cmp-server", "--config-dir-path", pluginConfig, "--logformat", "text")
 
