@@ -166,7 +166,7 @@ var base = []string{
 
 func TestKustomizeBuildsTheBaseAndItsComponents(t *testing.T) {
 	job := []string{
-		"ClusterRole syncgate-certificates", "ClusterRoleBinding syncgate-certificates", "CronJob syncgate-certificates", "Job syncgate-certificates",
+		"ClusterRole syncgate-certificates", "ClusterRoleBinding syncgate-certificates", "CronJob syncgate-certificates", "Job syncgate-certificates-v0-1-0",
 		"Role syncgate-certificates", "RoleBinding syncgate-certificates", "ServiceAccount syncgate-certificates",
 	}
 	certManager := []string{
