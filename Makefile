@@ -23,7 +23,7 @@ demo: ## show an allowed and a refused change, without a cluster
 	go run ./cmd/internal/demo
 
 argocd-up: ## start Argo CD with the gate and an application on loopback, to look at, until Ctrl-C (ARGOCD=v2.14.21: that version)
-	e2e/build.sh >/dev/null
+	@e2e/build.sh >/dev/null
 	cd e2e
 	GOWORK=off go build -o ../bin/argocd-up ./up
 	exec ../bin/argocd-up --argocd '$(ARGOCD)'
