@@ -107,7 +107,7 @@ func TestAStatusWriteIsAskedAboutForItsMetadata(t *testing.T) {
 		"|persistentvolumes/status":                               nil,
 		"|namespaces/status":                                      {label("pod-security.kubernetes.io/enforce"), annotate("linkerd.io/inject")},
 		"|namespaces/finalize":                                    {label("pod-security.kubernetes.io/enforce")},
-		"apps|deployments/status":                                 {annotate("deprecated.deployment.rollback.to")},
+		"apps|deployments/status":                                 nil,
 		"apps|replicasets/status":                                 nil,
 		"apps|daemonsets/status":                                  nil,
 		"apps|statefulsets/status":                                nil,

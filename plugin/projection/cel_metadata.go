@@ -1,7 +1,6 @@
 package projection
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -43,7 +42,9 @@ func (p *Projector) MetadataCEL(group, kind string, requires func(Category) bool
 }
 
 // metadataTree says how the own labels and annotations of two objects of a kind
-// are compared; nil: none of them counts.
+// are compared; nil: none of them counts. (The annotation that asks the deployment
+// controller for a rollback is part of a Deployment's spec to an API server,
+// which no write of its status changes.)
 func (b *trees) metadataTree(k *kindSpec) *tree {
 	root := onlyTree()
 	switch {
@@ -55,8 +56,6 @@ func (b *trees) metadataTree(k *kindSpec) *tree {
 			return nil
 		}
 		root.put(k.pod.meta, meta)
-	case k.pod != nil && k.pod.spec == workloadSpec:
-		root.put("metadata.annotations", rollbackTree())
 	case k.when != nil: // compares the metadata itself
 		return &tree{form: func(*celWriter, ends) string { return "true" }}
 	case k.labels != nil || k.annotations != nil:
@@ -65,12 +64,4 @@ func (b *trees) metadataTree(k *kindSpec) *tree {
 		return nil
 	}
 	return root
-}
-
-// rollbackTree compares the annotations of a workload by the one that makes the
-// deployment controller write an older template.
-func rollbackTree() *tree {
-	return &tree{form: func(_ *celWriter, e ends) string {
-		return fmt.Sprintf("!(%s in %s) && !(%s in %s)", quote(rollbackAnnotation), e.x, quote(rollbackAnnotation), e.y)
-	}}
 }

@@ -14,7 +14,7 @@ import (
 // metadataNames are labels and annotations that count somewhere, and some that
 // only look like them.
 func metadataNames() []string {
-	out := []string{"a", "team", rollbackAnnotation, "k8s.v1.cni.cncf.io/network-status", "iam.amazonaws.com", "xtailscale.com/expose", "nginx.ingress.kubernetes.io/configuration-snippet",
+	out := []string{"a", "team", "k8s.v1.cni.cncf.io/network-status", "iam.amazonaws.com", "xtailscale.com/expose", "nginx.ingress.kubernetes.io/configuration-snippet",
 		"nginx.ingress.kubernetes.io/proxy-body-size", "pod-security.kubernetes.io/enforce", "pod-security.kubernetes.io/warn", "kubernetes.io/metadata.name", "external-dns.alpha.kubernetes.io/hostname"}
 	for _, list := range []*names{exposingAnnotations.names, namespaceAnnotations.names, cloudIdentity.names, bookkeeping, tuning} {
 		for _, name := range list.list {
@@ -89,9 +89,6 @@ func eachMetadataPair(t *testing.T, k *kindSpec, requires func(Category) bool, f
 				for i, value := range metadataStates {
 					objects[i] = withMetadata(base, part, key, value)
 					gated[i] = gatedIn(nil, objects[i], requires)
-					if _, asks := sub(objects[i], "metadata", "annotations")[rollbackAnnotation]; asks && k.kind == "Deployment" && requires(Image) {
-						gated[i] += "a fault, of no category"
-					}
 				}
 				for i, from := range metadataStates {
 					for j, to := range metadataStates {
@@ -129,7 +126,7 @@ func withMetadata(base map[string]any, part, key string, value any) map[string]a
 // TestNoSizeMakesAStatusWriteAskedAbout: the kubelet's writes of a Pod that is
 // larger than anything that conditions look into, with thousands of labels.
 func TestNoSizeMakesAStatusWriteAskedAbout(t *testing.T) {
-	for _, kind := range []string{"v1 Pod", "apps/v1 Deployment", "v1 Service", "v1 Namespace", "networking.k8s.io/v1 Ingress"} {
+	for _, kind := range []string{"v1 Pod", "v1 Service", "v1 Namespace", "networking.k8s.io/v1 Ingress"} {
 		version, kind, _ := strings.Cut(kind, " ")
 		group, _, _ := strings.Cut(version, "/")
 		if version == "v1" {
@@ -156,7 +153,7 @@ func TestNoSizeMakesAStatusWriteAskedAbout(t *testing.T) {
 			t.Logf("%s, %s: costs %d", kind, mode, o.total)
 		}
 		sub(obj, "metadata", "annotations")["k8s.v1.cni.cncf.io/networks"], sub(obj, "metadata", "annotations")["tailscale.com/expose"] = "other", "true"
-		sub(obj, "metadata", "annotations")[rollbackAnnotation], sub(obj, "metadata", "labels")["team"] = "1", "other"
+		sub(obj, "metadata", "labels")["team"] = "other"
 		if o := set.evaluate(t, raw(old), raw(obj)); o.err != nil || !o.asked() {
 			t.Errorf("%s: what counts has changed: asked %t, %v", kind, o.asked(), o.err)
 		}

@@ -17,16 +17,14 @@ func (b *trees) podPlaceTree(place *podPlace, cheap bool) *tree {
 	}
 	root.put(place.spec, spec)
 	root.put(place.meta, meta)
-	if place.spec == workloadSpec { // one condition for Deployments, StatefulSets and their like
+	if place.spec == "spec.template.spec" { // one condition for Deployments, StatefulSets and their like
 		root.put("spec.volumeClaimTemplates", whole("[]"))
-		root.put("metadata.annotations", rollbackTree())
+		root.put("metadata.annotations", &tree{form: func(_ *celWriter, e ends) string {
+			return fmt.Sprintf("!(%s in %s) && !(%s in %s)", quote(rollbackAnnotation), e.x, quote(rollbackAnnotation), e.y)
+		}})
 	}
 	return root
 }
-
-// workloadSpec is where Deployments, StatefulSets and their like have the pod
-// spec.
-const workloadSpec = "spec.template.spec"
 
 // put sets the tree of what stands at a path.
 func (t *tree) put(path string, at *tree) {
