@@ -105,6 +105,10 @@ func refusal(err error, limit time.Duration) *app.Refusal {
 		r = app.Refuse(gate.RenderFailed, "not ready within %s", limit)
 		r.Sentence.Fix = "make the application smaller, or raise SYNCGATE_TIMEOUT together with Argo CD's repo server timeout; retrying may help"
 		return r
+	case errors.Is(err, context.Canceled):
+		r = app.Refuse(gate.RenderFailed, "told to stop before it was ready")
+		r.Sentence.Fix = "nothing, it is tried again; if it happens often, see whether Argo CD's repo server timeout is above SYNCGATE_TIMEOUT"
+		return r
 	}
 	return app.Refuse(gate.RenderFailed, "%v", err)
 }

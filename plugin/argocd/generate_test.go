@@ -196,7 +196,7 @@ func TestWhatHangsIsRefusedInTime(t *testing.T) {
 		err := argocd.Generate(ctx, request(t, configMap, prod), &out, &writer{})
 		// Whichever came first, it is a refusal or the whole answer, never a part.
 		if err != nil {
-			refused(t, err, "RenderFailed")
+			refused(t, err, "RenderFailed", "told to stop before it was ready; Fix: nothing, it is tried again")
 		}
 		if (err == nil) != (out.writes == 1) {
 			t.Errorf("error %v and %d writes", err, out.writes)
