@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -43,7 +42,7 @@ func (s Settings) filled(ctx context.Context, b *Build, r render.Result) error {
 		if err == nil && raw[i] != nil && o.Problem == nil && !s.LeaveUnpinned {
 			err = hook.Fill(values, raw[i], o.Tree, s.Effective.Annotation)
 		}
-		if err != nil && o.Problem == nil {
+		if err != nil { // which an image with a placeholder is a consequence of
 			o.Problem = &gate.Item{Subject: o.Subject.Short(), Reason: gate.ImageNotPinned, Text: fmt.Sprintf("%v (%s)", err, o.Where()), Fix: scaffold}
 		}
 	}
@@ -83,18 +82,10 @@ func stripped(o manifest.Object, annotation string) (map[string]any, error) {
 // was judged.
 func (s Settings) compare(ctx context.Context, b *Build, r render.Result, raw []map[string]any, values map[string]string) error {
 	sum := sha256.New()
-	size := 0
-	for _, k := range slices.Sorted(maps.Keys(values)) {
-		size += len(k) + len(values[k])
+	if err := fits(values); err != nil {
+		return err
 	}
-	if size > maxValues {
-		refusal := Refuse(gate.RenderFailed, "pins and receipts take %d bytes, and a ConfigMap holds %d", size, maxValues)
-		refusal.Sentence.Fix = "split the Kustomization, or use artifact mode"
-		return refusal
-	}
-	want := make([]map[string]any, len(b.Objects))
 	for i, o := range b.Objects {
-		want[i] = o.Tree
 		if raw[i] != nil && len(o.Receipts) == 0 {
 			if err := noReceipts(raw[i], o.Tree, s.Effective.Annotation); err != nil {
 				return refuse(gate.RenderFailed, "", err, "")
@@ -112,24 +103,39 @@ func (s Settings) compare(ctx context.Context, b *Build, r render.Result, raw []
 		}
 		return refuse(gate.RenderFailed, "", err, "")
 	}
-	if len(got) != len(want) {
-		return Refuse(gate.RenderFailed, "with pins and receipts filled in, Flux would apply %d objects, and without %d", len(got), len(want))
+	if len(got) != len(b.Objects) {
+		return Refuse(gate.RenderFailed, "with pins and receipts filled in, Flux would apply %d objects, and without %d", len(got), len(b.Objects))
 	}
+	same := true
 	for i, o := range b.Objects {
-		if reflect.DeepEqual(got[i].Tree, want[i]) {
-			continue
+		if !reflect.DeepEqual(got[i].Tree, o.Tree) {
+			o.Problem, same = s.unlike(o, got[i].Tree), false
 		}
-		o.Problem = s.unlike(o, got[i].Tree)
 	}
-	b.Values = values
+	if same {
+		b.Values = values
+	}
 	return nil
+}
+
+// fits refuses values that no ConfigMap holds.
+func fits(values map[string]string) error {
+	size := 0
+	for k, v := range values {
+		size += len(k) + len(v)
+	}
+	if size <= maxValues {
+		return nil
+	}
+	r := Refuse(gate.RenderFailed, "pins and receipts take %d bytes, and a ConfigMap holds %d", size, maxValues)
+	r.Sentence.Fix = "split the Kustomization, or use artifact mode"
+	return r
 }
 
 // unlike says why what Flux would apply is not what was judged.
 func (s Settings) unlike(o *Object, got map[string]any) *gate.Item {
 	it := &gate.Item{Subject: o.Subject.Short(), Reason: gate.RenderFailed, Fix: scaffold,
 		Text: fmt.Sprintf("Flux would apply something else than what is judged (%s)", o.Where())}
-	receipts, err := gate.Receipts(got, s.Effective.Annotation)
 	switch {
 	case len(o.Pinned) > 0 && !s.pinnedIn(got):
 		var paths []string
@@ -138,11 +144,22 @@ func (s Settings) unlike(o *Object, got map[string]any) *gate.Item {
 		}
 		it.Reason = gate.ImageNotPinned
 		it.Text = fmt.Sprintf("an image has no placeholder for its digest (%s of %s)", strings.Join(paths[:min(3, len(paths))], ", "), o.Where())
-	case err == nil && len(o.Receipts) > 0 && !slices.Equal(receipts, o.Receipts):
+	case len(o.Receipts) > 0 && s.onlyReceipts(o, got):
 		it.Reason = gate.ReceiptMissing
 		it.Text = fmt.Sprintf("has receipts in the lock, and no placeholder for them (%s)", o.Where())
 	}
 	return it
+}
+
+// onlyReceipts reports whether an object and what Flux would apply are the same
+// once both have the object's receipts.
+func (s Settings) onlyReceipts(o *Object, got map[string]any) bool {
+	list, err := manifest.FromTree(got, o.File, o.Document)
+	if err != nil || len(list) != 1 {
+		return false
+	}
+	stamped := &Object{Object: list[0], Subject: o.Subject}
+	return stamped.Stamp(s.Effective, o.Receipts...) == nil && reflect.DeepEqual(stamped.Tree, o.Tree)
 }
 
 // pinnedIn reports whether every image of an object has a digest, or needs none.

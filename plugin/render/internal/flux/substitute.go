@@ -99,7 +99,7 @@ func withoutValues(err error) error {
 	case err == nil:
 		return nil
 	case strings.HasPrefix(err.Error(), "YAMLToJSON") || strings.HasPrefix(err.Error(), "UnmarshalJSON") || strings.Contains(err.Error(), "YAMLToJSON"):
-		return errors.New("is no manifest any more once its variables are substituted: a value changes its structure; put the variable in quotes")
+		return errors.New("is no manifest any more once its variables are substituted: a value changes its structure (kustomize drops quotes, and Flux pastes values as text)")
 	}
 	return err
 }
