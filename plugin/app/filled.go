@@ -42,7 +42,7 @@ func (s Settings) filled(ctx context.Context, b *Build, r render.Result) error {
 		if err == nil && raw[i] != nil && o.Problem == nil && !s.LeaveUnpinned {
 			err = hook.Fill(values, raw[i], o.Tree, s.Effective.Annotation)
 		}
-		if err != nil { // which an image with a placeholder is a consequence of
+		if err != nil && (o.Problem == nil || problems[i] != nil) { // a placeholder that was left is no image
 			o.Problem = &gate.Item{Subject: o.Subject.Short(), Reason: gate.ImageNotPinned, Text: fmt.Sprintf("%v (%s)", err, o.Where()), Fix: scaffold}
 		}
 	}
