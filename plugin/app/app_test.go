@@ -120,6 +120,7 @@ func TestAForcedReplacementOfAGatedObjectIsRefused(t *testing.T) {
 		{"turned off", argo, "Force=false,Replace=false", nil, false},
 		{"others only", argo, "Prune=false,ServerSideApply=true", nil, false},
 		{"Flux", flux, "enabled", nil, true},
+		{"Flux, by a label", flux, "", func(string) string { return pod("namespace: shop, labels: {"+flux+": enabled},", "{}") }, true},
 		{"Flux with any other word", flux, "true", nil, true},
 		{"Flux turned off", flux, "Disabled", nil, false},
 		{"a Job, which can only be replaced", argo, "Force=true,Replace=true", job.Replace, false},

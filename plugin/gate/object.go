@@ -9,8 +9,8 @@ import (
 	"github.com/syncgate/syncgate/plugin/receipt"
 )
 
-// The annotations by which a tool is told to delete and create an object where
-// it would otherwise update it.
+// The annotations, the second one also as a label, by which a tool is told to
+// delete and create an object where it would otherwise update it.
 const (
 	ArgoSyncOptions = "argocd.argoproj.io/sync-options"
 	FluxForce       = "kustomize.toolkit.fluxcd.io/force"
@@ -40,7 +40,7 @@ func annotations(obj map[string]any) (map[string]any, error) {
 }
 
 // Forced returns what makes Argo CD or Flux delete and create an object instead
-// of updating it: an annotation of a gated object other than a Job, or
+// of updating it: an annotation, or a label of Flux, of a gated object other than a Job, or
 // spec.force of a Flux Kustomization, which is for every object that it
 // applies. Empty: nothing does. (docs/spec/policy.md, ForceNotAllowed: on an
 // immutable field the tools delete first, and only then are refused.)
@@ -56,8 +56,12 @@ func Forced(s receipt.Subject, obj map[string]any, p *projection.Projection) str
 			return "annotation " + ArgoSyncOptions + ": " + options
 		}
 	}
-	if v, _ := all[FluxForce].(string); v != "" && !strings.EqualFold(v, "disabled") {
-		return "annotation " + FluxForce + ": " + v
+	meta, _ := obj["metadata"].(map[string]any)
+	labels, _ := meta["labels"].(map[string]any)
+	for i, m := range []map[string]any{all, labels} { // Flux takes either
+		if v, _ := m[FluxForce].(string); v != "" && !strings.EqualFold(v, "disabled") {
+			return []string{"annotation ", "label "}[i] + FluxForce + ": " + v
+		}
 	}
 	if s.Group == "kustomize.toolkit.fluxcd.io" && s.Kind == "Kustomization" {
 		spec, _ := obj["spec"].(map[string]any)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/syncgate/syncgate/plugin/application"
 	"github.com/syncgate/syncgate/plugin/flux/hook"
 	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/internal/manifest"
 	"github.com/syncgate/syncgate/plugin/pin"
 	"github.com/syncgate/syncgate/plugin/policy"
 	"github.com/syncgate/syncgate/plugin/registry"
@@ -41,11 +43,21 @@ func (r *Reconciler) judge(ctx context.Context, s subject, p *policy.Policy, fro
 	var refusal *app.Refusal
 	switch {
 	case errors.As(err, &refusal):
-		return refused(err), nil
+		return refused(within(refusal, root)), nil
 	case err != nil:
 		return outcome{}, err
 	}
 	return o, nil
+}
+
+// within leaves the folder, which is another one each time, out of a refusal:
+// the same verdict has the same words.
+func within(r *app.Refusal, root string) *app.Refusal {
+	for i := range r.Sentence.Items {
+		it := &r.Sentence.Items[i]
+		it.Text = strings.ReplaceAll(strings.ReplaceAll(it.Text, root+"/", ""), root, ".")
+	}
+	return r
 }
 
 // evaluate judges what is in a folder.
@@ -80,6 +92,9 @@ func (r *Reconciler) evaluate(ctx context.Context, s subject, p *policy.Policy, 
 		return outcome{}, app.Refuse(gate.RenderFailed, "encoding manifests: %v", err)
 	}
 	o.manifests = documents(lines.Bytes())
+	if err := o.rebuilds(ctx, lines.Bytes()); err != nil {
+		return outcome{}, err
+	}
 	sum := sha256.Sum256(o.manifests)
 	o.content = hex.EncodeToString(sum[:])
 	return o, nil
@@ -94,6 +109,34 @@ func documents(lines []byte) []byte {
 		out.Write(line)
 	}
 	return out.Bytes()
+}
+
+// rebuilds holds what Flux will build from the artifact against what was judged:
+// kustomize gives annotations a meaning, and must find none left.
+func (o outcome) rebuilds(ctx context.Context, lines []byte) error {
+	dir, err := os.MkdirTemp("", "syncgate-rebuild-")
+	if err != nil {
+		return fmt.Errorf("making a folder: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := o.write(dir); err != nil {
+		return err
+	}
+	built, err := render.Render(ctx, render.Options{Dir: dir, Root: dir, Renderer: render.Kustomize})
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return app.Refuse(gate.RenderFailed, "building what was approved once more: %v", err)
+	}
+	var again bytes.Buffer
+	if err := manifest.Encode(&again, built.Objects); err != nil {
+		return app.Refuse(gate.RenderFailed, "building what was approved once more: %v", err)
+	}
+	if !bytes.Equal(again.Bytes(), lines) {
+		return app.Refuse(gate.RenderFailed, "kustomize makes something else of what was approved when it builds it once more: an annotation of kustomize is left on an object")
+	}
+	return nil
 }
 
 // settings are those of one Kustomization under a policy.
