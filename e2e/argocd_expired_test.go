@@ -128,7 +128,7 @@ func (w *world) expired(t *testing.T, images pushed, name string, at *world) {
 	s.sign()
 	s.expire(w.release)
 	s.repo.Commit("Change the image with a receipt that has expired")
-	want = []string{"SYNC REFUSED [ReceiptExpired]", "Deployment " + name + "/web"}
+	want = []string{"SYNC REFUSED [ReceiptExpired]", "Deployment " + name + "/web", "containers[web].image"}
 	message := app.WaitFailed(want...)
 	report(t, "operation of an expired receipt for a changed image", message)
 	if sentence := ours(t, message); !harness.ContainsAll(sentence, want) {

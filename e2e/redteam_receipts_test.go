@@ -37,11 +37,11 @@ func (r redTeam) TestRedTeamF09ExpiryHoldsForWhatIsCreatedAnew() {
 	create := func(manifest string) harness.Result {
 		return r.send(owner, manifest, "create", "--filename", "-")
 	}
-	r.refused(create(expired), "ReceiptExpired", "Deployment %s/web: receipt ", "expired at ")
+	r.refused(create(expired), "ReceiptExpired", "Deployment %s/web: ", ": receipt ", "expired at ")
 	// Deleting first makes every update a creation.
 	r.deploy(web)
 	r.passed(r.as(owner, "delete", "deployment/web"))
-	r.refused(create(expired), "ReceiptExpired", "Deployment %s/web: receipt ", "expired at ")
+	r.refused(create(expired), "ReceiptExpired", "Deployment %s/web: ", ": receipt ", "expired at ")
 
 	// Grace is for what is created again and again, loudly, and not for ever.
 	for _, manifest := range []string{barePod("hook", harness.Image("web:1"), ""), hookJob("hook", harness.Image("web:1"))} {
@@ -51,7 +51,7 @@ func (r redTeam) TestRedTeamF09ExpiryHoldsForWhatIsCreatedAnew() {
 			r.T.Errorf("got %q, want a warning", text)
 		}
 		r.as(owner, "delete", "pod/hook", "job/hook", "--ignore-not-found", "--grace-period=0", "--force")
-		r.refused(create(aged(r.release, signed, 20*day, 8*day)), "ReceiptExpired", "%s/hook: receipt ", "expired at ", written(owner))
+		r.refused(create(aged(r.release, signed, 20*day, 8*day)), "ReceiptExpired", "%s/hook: ", ": receipt ", "expired at ", written(owner))
 		glass := r.signBy(r.glass, manifest, "--lifetime=1h")
 		r.refused(create(aged(r.glass, glass, 3*time.Hour, 2*time.Hour)), "ReceiptExpired", "(issuer glass) expired at ", written(owner))
 	}
@@ -93,7 +93,7 @@ func (r redTeam) TestRedTeamF10AnOldRevocationListDoesNotComeBack() {
 	r.decodeInto(&u, signed)
 	r.revoke("--issued-before=2999-01-01", "--subject=apps/Deployment/"+r.ns+"/*")
 	create := func() harness.Result { return r.send(owner, signed, "create", "--filename", "-") }
-	r.refused(create(), "ReceiptRevoked", "Deployment %s/web: receipt ", "is revoked (issued before ")
+	r.refused(create(), "ReceiptRevoked", "Deployment %s/web: ", ": receipt ", "is revoked (issued before ")
 	serial := r.serial()
 	r.publish(old)
 	r.Eventually("the webhook to call the old list bad", func() (string, bool) {
@@ -165,9 +165,9 @@ func (r redTeam) TestRedTeamF18AStrippedReceiptBringsNothingRevokedBack() {
 	r.passed(r.send(owner, r.sign(one("Deployment", "web", harness.Image("fixed:2"))), "apply", "--server-side", "--force-conflicts", "--filename", "-"))
 	strip()
 	r.revoke("--issued-before="+time.Now().Add(-day).Format(time.DateOnly), "--subject=apps/Deployment/"+r.ns+"/web", "--category=image")
-	r.refused(apply(), "ReceiptRevoked", "Deployment %s/web: receipt ", "is revoked (issued before ")
+	r.refused(apply(), "ReceiptRevoked", "Deployment %s/web: ", ": receipt ", "is revoked (issued before ")
 	r.passed(r.as(owner, "delete", "deployment/web"))
-	r.refused(apply(), "ReceiptRevoked", "Deployment %s/web: receipt ", "is revoked (issued before ")
+	r.refused(apply(), "ReceiptRevoked", "Deployment %s/web: ", ": receipt ", "is revoked (issued before ")
 	r.deploy(one("Deployment", "web", harness.Image("fixed:2")))
 }
 
@@ -210,7 +210,7 @@ func (r redTeam) TestRedTeamF40ARevokedImageRunsOnAndComesNowhereElse() {
 	r.passed(r.as(developer, "rollout", "restart", "deployment/web"))
 	r.passed(r.as(developer, "rollout", "status", "deployment/web", "--timeout=120s"))
 	result := r.send(developer, other, "apply", "--filename", "-")
-	r.refused(result, "ReceiptRevoked", "Deployment %s/other: receipt ", "is revoked (image "+digest+")")
+	r.refused(result, "ReceiptRevoked", "Deployment %s/other: ", ": receipt ", "is revoked (image "+digest+")")
 	if text := string(result.Stderr); strings.Count(text, "ReceiptRevoked") != 2 {
 		r.T.Errorf("got %q, want the Pod refused as well", text)
 	}

@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -115,8 +116,8 @@ var refusals = []struct {
 		prepare: pinned,
 		want:    "SYNC REFUSED [ReceiptMissing] 1 of 1 gated objects: Deployment shop/web: no receipt for command (containers[web].command), identity (serviceAccountName and 1 more), image (containers[web].image); Fix: syncgate sign --key FILE --issuer release --environment prod, commit .syncgate",
 	},
-	{name: "an annotation that is no receipt", code: gate.ReceiptMalformed, prepare: pinned, want: "Deployment shop/web: receipt: "},
-	{name: "a receipt with an unknown claim", code: gate.ReceiptMalformed, prepare: forged(claim("admin", true)), want: "Deployment shop/web: receipt: payload:"},
+	{name: "an annotation that is no receipt", code: gate.ReceiptMalformed, prepare: pinned, want: "Deployment shop/web: command (containers[web].command), identity, image: receipt: "},
+	{name: "a receipt with an unknown claim", code: gate.ReceiptMalformed, prepare: forged(claim("admin", true)), want: "image: receipt: payload:"},
 	{
 		name: "a receipt that covers a category that no profile knows", code: gate.ReceiptMalformed,
 		prepare: forged(claim("covers", []string{"everything"})), want: "covers:",
@@ -307,6 +308,18 @@ func retired(t *testing.T, s *stage) {
 	forged(forgery{by: "release-old"})(t, s)
 }
 
+// glance is how much of a line everybody reads: Argo CD's panels cut it.
+const glance = 200
+
+// glances are what the beginning of a line must name beside the code: the object
+// and the field, or the file, or the line of the policy.
+// Commands that pin, which refuse no sync, name the image.
+var glances = map[gate.Class]*regexp.Regexp{
+	gate.Refused:       regexp.MustCompile(`(Deployment|ConfigMap|App) [a-z-]+/[a-z-]+: .*(containers\[web\]\.[a-z]+|serviceAccountName|spec\.image|command needs|identity must|metadata.annotations|namespace kube-system|annotation argocd|acme/web:1.4 is pinned)`),
+	gate.RenderFailure: regexp.MustCompile(`Deployment (shop/)?web|web\.yaml|no objects|"missing" is not a directory`),
+	gate.GateError:     regexp.MustCompile(`policy\.yaml line [0-9]+: |missing\.yaml: |Deployment shop/web: (containers\[web\]\.image|[0-9.:]+/acme/web:9.9)`),
+}
+
 func TestEveryReasonCodeIsOneLineOfTheProgram(t *testing.T) {
 	for _, tt := range refusals {
 		t.Run(string(tt.code)+"/"+tt.name, func(t *testing.T) {
@@ -332,6 +345,9 @@ func TestEveryReasonCodeIsOneLineOfTheProgram(t *testing.T) {
 			}
 			if !strings.Contains(first.stderr, tt.want) {
 				t.Errorf("got  %q\nwant %q in it", first.stderr, tt.want)
+			}
+			if begins := first.stderr[:min(len(first.stderr), glance)]; !glances[tt.code.Class()].MatchString(begins) {
+				t.Errorf("the first %d bytes lack what it is about: %q", glance, begins)
 			}
 			if strings.Contains(first.stderr, filepath.Dir(s.dir)) || strings.Contains(first.stderr, os.TempDir()) {
 				t.Errorf("the line names a directory of this machine: %q", first.stderr)

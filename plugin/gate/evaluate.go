@@ -98,7 +98,7 @@ func Evaluate(r Request) Decision {
 		e.category(q)
 	}
 	d := Decision{
-		Findings: merge(e.findings), Deferred: merge(e.deferred), Ignored: e.ignored(), Used: e.uses(),
+		Findings: e.named(merge(e.findings)), Deferred: merge(e.deferred), Ignored: e.ignored(), Used: e.uses(),
 	}
 	d.allowed = len(d.Findings) == 0
 	return d
