@@ -20,6 +20,11 @@ var ArgoCDHelm embed.FS
 //go:embed argocd/controller argocd/settings
 var ArgoCDController embed.FS
 
+// Flux is the kustomize base of the gate for Flux.
+//
+//go:embed flux
+var Flux embed.FS
+
 // Webhook is the kustomize base of the admission webhook, with a component for
 // each way to come by certificates.
 //
