@@ -125,6 +125,18 @@ func (a application) asking() []policy.App {
 	return out
 }
 
+// place is where the Application stands, as far as policy may tighten by it and
+// Argo CD would take a render of elsewhere from its cache: its project, cluster
+// and repositories.
+func (a application) place() []string {
+	d := a.spec().object("destination")
+	out := []string{a.project(), d.text("server"), d.text("name")}
+	for _, who := range a.asking() {
+		out = append(out, who.Repository)
+	}
+	return out
+}
+
 // entry is what is published for an Application: what it asks for, and why it
 // is refused, if the policy does not allow that.
 func (a application) entry(p *policy.Policy, environment string) settings.Entry {

@@ -12,11 +12,12 @@ import (
 )
 
 // stamp is what an Application's render was judged by when it was refreshed
-// last: hashes of the policy with its keys, of what the Application asks for,
-// and of the entries of the revocation list. Stamps are kept in the ConfigMap
+// last: hashes of the policy with its keys, of what the Application asks for, of
+// the entries of the revocation list, and of where the Application stands that
+// Argo CD's cache knows nothing of. Stamps are kept in the ConfigMap
 // [Refreshed], not on the Application, where an ApplicationSet would remove them
 // and the two would write in turns.
-type stamp struct{ rules, asked, revoked string }
+type stamp struct{ rules, asked, revoked, place string }
 
 // Refreshed is the name of the ConfigMap of the stamps, in Argo CD's namespace.
 const Refreshed = "syncgate-refreshed"
@@ -42,18 +43,20 @@ func listHash(entries []receipt.Revocation) string {
 	return short(string(data))
 }
 
-func newStamp(p *policy.Policy, entry string, off bool) stamp {
-	return stamp{rules: short(p.RulesHash()), asked: short(entry, fmt.Sprint(off)), revoked: listHash(p.Revocations())}
+func newStamp(p *policy.Policy, a application, entry string, off bool) stamp {
+	return stamp{rules: short(p.RulesHash()), asked: short(entry, fmt.Sprint(off)), revoked: listHash(p.Revocations()), place: short(a.place()...)}
 }
 
-func (s stamp) String() string { return strings.Join([]string{"v1", s.rules, s.asked, s.revoked}, " ") }
+func (s stamp) String() string {
+	return strings.Join([]string{"v2", s.rules, s.asked, s.place, s.revoked}, " ")
+}
 
 // parseStamp reads one; what is none is that of an Application that was never
 // refreshed.
 func parseStamp(text string) (stamp, bool) {
 	f := strings.Split(text, " ")
-	if len(f) != 4 || f[0] != "v1" {
+	if len(f) != 5 || f[0] != "v2" {
 		return stamp{}, false
 	}
-	return stamp{f[1], f[2], f[3]}, true
+	return stamp{rules: f[1], asked: f[2], place: f[3], revoked: f[4]}, true
 }

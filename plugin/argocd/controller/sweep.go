@@ -129,7 +129,7 @@ func (c *Controller) schedule(ctx context.Context, p *policy.Policy, apps []appl
 		if len(a.asking()) == 0 {
 			continue // the gate has no part in its renders
 		}
-		want := newStamp(p, published[a.key], off[a.key] != "")
+		want := newStamp(p, a, published[a.key], off[a.key] != "")
 		have, known := parseStamp(record.Data[a.key])
 		if known {
 			delete(patch, a.key)
@@ -143,6 +143,8 @@ func (c *Controller) schedule(ctx context.Context, p *policy.Policy, apps []appl
 			c.put(a.key, want, "policy")
 		case have.asked != want.asked:
 			c.put(a.key, want, "annotations")
+		case have.place != want.place:
+			c.put(a.key, want, "moved")
 		default:
 			relisted = append(relisted, a)
 		}
@@ -167,7 +169,7 @@ func (c *Controller) relist(ctx context.Context, p *policy.Policy, apps []applic
 	}
 	for _, a := range apps {
 		have, _ := parseStamp(record[a.key])
-		want := newStamp(p, published[a.key], off[a.key] != "")
+		want := newStamp(p, a, published[a.key], off[a.key] != "")
 		yes, unread := live.concerned(a, c.added(have.revoked, entries))
 		if !yes {
 			c.pace.drop(a.key)

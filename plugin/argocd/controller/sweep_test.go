@@ -126,6 +126,29 @@ func TestOneApplicationIsRefreshedForItsAnnotations(t *testing.T) {
 	}
 }
 
+// Argo CD's cache does not tell projects, clusters and repositories apart, and
+// policy may be stricter in one of them.
+func TestAnApplicationThatMovesIsRefreshed(t *testing.T) {
+	for name, move := range map[string]func(*unstructured.Unstructured){
+		"to another project": func(u *unstructured.Unstructured) { with(t, u, "gated", "spec", "project") },
+		"to another cluster": func(u *unstructured.Unstructured) {
+			with(t, u, "https://prod.example", "spec", "destination", "server")
+		},
+		"to another repository": func(u *unstructured.Unstructured) {
+			with(t, u, "https://git.example/fork.git", "spec", "source", "repoURL")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := settled(t, files(t, ""), app(t, "web"), app(t, "api"))
+			w.change("web", move)
+			w.sweep()
+			if got := w.refreshAll(); len(got) != 1 || got["web"] != "moved" {
+				t.Errorf("refreshed %v, want web alone, because it moved", got)
+			}
+		})
+	}
+}
+
 // Of six Applications a, b and c have what is taken back.
 func TestARevocationRefreshesWhomItConcerns(t *testing.T) {
 	const other = "sha256:cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"
