@@ -19,6 +19,7 @@ func (e *entry) matchConditions(a policy.Admission) []Condition {
 	if e.conditions.Create != "true" {
 		out = append(out, Condition{"created-with-gated-fields", created})
 	}
+	always := alwaysAsked(a, e.kinds)
 	for i, expression := range e.conditions.Update {
 		name := "may-change-gated-fields"
 		if i > 0 {
@@ -27,7 +28,7 @@ func (e *entry) matchConditions(a policy.Admission) []Condition {
 		if i > 1 {
 			name = fmt.Sprintf("%s-%d", name, i)
 		}
-		out = append(out, Condition{name, fmt.Sprintf("request.operation != 'UPDATE' || (%s) || (%s)", forceChanged, expression)})
+		out = append(out, Condition{name, fmt.Sprintf("request.operation != 'UPDATE' || (%s) || (%s)", always, expression)})
 	}
 	return out
 }

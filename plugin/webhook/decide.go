@@ -69,6 +69,9 @@ func (s *State) decide(r request, now int64) Verdict {
 	j := judgement{state: s, request: r, effective: e, now: now}
 	v := j.judge()
 	if v.Allowed {
+		v = j.owned(v)
+	}
+	if v.Allowed {
 		return v
 	}
 	if off, ok := s.switches.Namespace(r.Namespace, now); ok {
@@ -243,7 +246,11 @@ func (j *judgement) refuse(items ...gate.Item) Verdict {
 	if _, fix := j.beside(); fix != "" {
 		return refuse(fix, items...)
 	}
-	return refuse(j.effective.Fix(gate.Sentence{Items: items}.Reason(), j.unsigned...), items...)
+	fix := j.effective.Fix(gate.Sentence{Items: items}.Reason(), j.unsigned...)
+	if j.request.Operation == admission.Delete {
+		fix = j.deletionFix(fix)
+	}
+	return refuse(fix, items...)
 }
 
 // refuse makes a refusal of items. Fix is the next step, if no item knows one.
