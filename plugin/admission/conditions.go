@@ -33,16 +33,21 @@ func (e *entry) matchConditions(a policy.Admission) []Condition {
 	return out
 }
 
-// forceChanged is true when an annotation that makes a tool delete and create
-// the object is new or different: ForceNotAllowed must be judged.
+// forceChanged is true when what makes a tool delete and create the object is
+// new or different: ForceNotAllowed must be judged. Flux takes a label, too.
 var forceChanged = func() string {
 	var parts []string
-	for _, key := range []string{gate.ArgoSyncOptions, gate.FluxForce} {
-		get := func(o string) string { return fmt.Sprintf("%s.metadata.?annotations[?'%s'].orValue('')", o, key) }
+	for _, force := range forces {
+		get := func(o string) string {
+			return fmt.Sprintf("%s.metadata.?%s[?'%s'].orValue('')", o, force.part, force.key)
+		}
 		parts = append(parts, get("object")+" != "+get("oldObject"))
 	}
 	return strings.Join(parts, " || ")
 }()
+
+// forces is where a tool is told to force (gate.Forced).
+var forces = []struct{ part, key string }{{"annotations", gate.ArgoSyncOptions}, {"annotations", gate.FluxForce}, {"labels", gate.FluxForce}}
 
 // exemption is false for requests that are never judged: the same table as
 // Exempt, as far as it concerns these kinds.

@@ -181,6 +181,8 @@ func TestEveryConditionCompiles(t *testing.T) {
 	}
 	forced := deployment("x", nil)
 	forced["metadata"] = map[string]any{"name": "d", "annotations": map[string]any{"argocd.argoproj.io/sync-options": "Replace=true"}}
+	labelled := deployment("x", nil)
+	labelled["metadata"] = map[string]any{"name": "d", "labels": map[string]any{"kustomize.toolkit.fluxcd.io/force": "enabled"}}
 	asked := 0
 	for _, w := range c.Webhooks {
 		m := matcher(t, w.MatchConditions)
@@ -198,6 +200,7 @@ func TestEveryConditionCompiles(t *testing.T) {
 			{"replicas", Update, deployment("x", map[string]any{"replicas": int64(5)}), deployment("x", nil), false},
 			{"nothing", Update, deployment("x", nil), deployment("x", nil), false},
 			{"force", Update, forced, deployment("x", nil), true},
+			{"force by a label", Update, labelled, deployment("x", nil), true},
 			{"delete", Delete, nil, deployment("x", nil), true},
 		} {
 			asked++

@@ -3,8 +3,8 @@ package admission
 import (
 	"fmt"
 	"slices"
+	"strings"
 
-	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/policy"
 	"github.com/syncgate/syncgate/plugin/projection"
 )
@@ -77,7 +77,7 @@ func subresources(p *policy.Policy, judged []*entry, place Place) []Webhook {
 		name    string
 		cluster bool
 	}{{statusEntry, false}, {clusterStatusEntry, true}} {
-		e := statusKinds{admission: p.Admission(), projector: p.Projector(), requires: p.RequiresAnywhere}
+		e := statusKinds{projector: p.Projector(), requires: p.RequiresAnywhere}
 		for _, x := range judged {
 			if x.clusterScoped == scope.cluster {
 				for _, k := range x.kinds {
@@ -107,7 +107,6 @@ func subresources(p *policy.Policy, judged []*entry, place Place) []Webhook {
 
 // statusKinds collects kinds for one entry.
 type statusKinds struct {
-	admission policy.Admission
 	projector *projection.Projector
 	requires  func(projection.Category) bool
 
@@ -131,9 +130,9 @@ func (e *statusKinds) add(k projection.Kind) {
 		e.rule(k.Group, Update, k.Resource+"/"+subresource)
 	}
 	c, counts := e.projector.MetadataCEL(k.Group, k.Kind, e.requires)
-	changed := alwaysAsked(e.admission, []projection.Kind{k})
+	changed := "(" + forceChanged + ")"
 	if counts {
-		changed = fmt.Sprintf("(%s) || (%s)", changed, c.Update[0])
+		changed = fmt.Sprintf("%s || (%s)", changed, c.Update[0])
 	}
 	resource := k.Group + "/" + k.Resource
 	i := slices.IndexFunc(e.alike, func(a alikeMetadata) bool { return a.changed == changed })
@@ -144,9 +143,9 @@ func (e *statusKinds) add(k projection.Kind) {
 	e.alike[i].resources = append(e.alike[i].resources, resource)
 	if k.Group == "" && k.Kind == "Pod" {
 		e.rule("", Create, "bindings", "pods/"+Binds)
-		e.binds = forceBrought
+		e.binds = "(" + forceBrought + ")"
 		if counts {
-			e.binds = fmt.Sprintf("%s || (%s)", forceBrought, c.Create)
+			e.binds = fmt.Sprintf("%s || (%s)", e.binds, c.Create)
 		}
 	}
 }
@@ -178,4 +177,10 @@ func (e *statusKinds) matchConditions() []Condition {
 }
 
 // forceBrought is forceChanged for an object that is merged into another.
-var forceBrought = fmt.Sprintf("[%s, %s].exists(k, object.metadata.?annotations[?k].orValue('') != '')", quote(gate.ArgoSyncOptions), quote(gate.FluxForce))
+var forceBrought = func() string {
+	var parts []string
+	for _, force := range forces {
+		parts = append(parts, fmt.Sprintf("object.metadata.?%s[?'%s'].orValue('') != ''", force.part, force.key))
+	}
+	return strings.Join(parts, " || ")
+}()

@@ -137,7 +137,7 @@ func TestAStatusWriteIsAskedAboutForItsMetadata(t *testing.T) {
 					t.Errorf("%s: %s is asked about free write %d", key, user, i)
 				}
 			}
-			for i, change := range slices.Concat(gated, []func(map[string]any){annotate(gate.FluxForce), annotate(gate.ArgoSyncOptions)}) {
+			for i, change := range slices.Concat(gated, []func(map[string]any){annotate(gate.FluxForce), label(gate.FluxForce), annotate(gate.ArgoSyncOptions)}) {
 				n++
 				if !ask(by, resource, subresource, object(k, change), object(k, nil)) || !ask(by, resource, subresource, object(k, nil), object(k, change)) {
 					t.Errorf("%s: %s is not asked about gated write %d, or its undoing", key, user, i)
@@ -160,7 +160,7 @@ func TestAStatusWriteIsAskedAboutForItsMetadata(t *testing.T) {
 				t.Errorf("%s: asked about free binding %d", resource, i)
 			}
 		}
-		for i, change := range []func(map[string]any){annotate("k8s.v1.cni.cncf.io/networks"), label("azure.workload.identity/use"), annotate(gate.FluxForce)} {
+		for i, change := range []func(map[string]any){annotate("k8s.v1.cni.cncf.io/networks"), label("azure.workload.identity/use"), annotate(gate.FluxForce), label(gate.FluxForce)} {
 			if !ask(by, resource, subresource, binding(change), nil) {
 				t.Errorf("%s: not asked about gated binding %d", resource, i)
 			}

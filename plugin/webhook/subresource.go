@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/syncgate/syncgate/plugin/admission"
@@ -81,12 +83,32 @@ func (j *judgement) bound() Verdict {
 const bindPlain = "bind without it; what the Pod is to have belongs into its manifest, and is signed there"
 
 // beside is what a refusal says of a write through a subresource: which one it
-// was, and the next step for whoever writes so. Empty for any other.
+// was, and the next step for whoever writes so. Of what such a write left
+// behind, before there was a gate, it says the next step alone. Both are empty
+// for any other.
 func (j *judgement) beside() (text, fix string) {
 	switch s := j.request.Subresource; s {
 	case admission.Status, admission.Finalize, admission.Approval:
 		return fmt.Sprintf("; written by %s through the subresource %s", clip(j.request.User), s),
 			"change labels and annotations in the manifest, where they are signed, and leave them as they are in a write of " + s
 	}
+	if len(j.unsigned) > 0 && j.lingers(j.unsigned[0].Finding) {
+		return "", "take " + j.unsigned[0].Finding.Path + " off the live object, which had it before, or write it into the manifest and sign that"
+	}
 	return "", ""
+}
+
+// lingers reports whether what differs from what was signed is a label or
+// annotation that the object had before this request: a tool that applies a
+// manifest leaves alone what others wrote.
+func (j *judgement) lingers(f gate.Finding) bool {
+	if f.Reason != gate.DigestMismatch || j.old == nil || !strings.HasPrefix(f.Path, "metadata.") {
+		return false
+	}
+	for _, l := range j.object.Leaves() {
+		if l.Path == f.Path {
+			return slices.ContainsFunc(j.old.Leaves(), func(o projection.Leaf) bool { return o.Path == l.Path && reflect.DeepEqual(o.Value, l.Value) })
+		}
+	}
+	return false
 }

@@ -112,6 +112,16 @@ func TestWhatAStatusWriteDidCanBePutRight(t *testing.T) {
 	if v := state(t, "").decide(q, now); v.How != ByReceipt {
 		t.Errorf("and in the way that it came: got %s %q", v.How, v.Message)
 	}
+	// A tool that leaves it alone is told what to do: signing again would not help.
+	next := strings.Replace(signedIngress, "number: 80", "number: 81", 1)
+	release := withMeta(sign(t, tree(t, next), "release", nil), "annotations", "nginx.ingress.kubernetes.io/configuration-snippet", "x")
+	const fix = `Fix: take metadata.annotations["nginx.ingress.kubernetes.io/configuration-snippet"] off the live object`
+	if v := state(t, "").decide(ask("UPDATE", person, release, touched), now); v.Reason != gate.DigestMismatch || !strings.Contains(v.Message, fix) {
+		t.Errorf("a release over it: got %s %q", v.Reason, v.Message)
+	}
+	if v := state(t, "").decide(ask("UPDATE", person, release, signed()), now); v.Reason != gate.DigestMismatch || strings.Contains(v.Message, "off the live object") {
+		t.Errorf("a release that brings it: got %s %q", v.Reason, v.Message)
+	}
 }
 
 func TestABindingBringsNothingThatCounts(t *testing.T) {
@@ -132,6 +142,7 @@ func TestABindingBringsNothingThatCounts(t *testing.T) {
 		{name: "with a receipt of the Pod's", meta: `annotations: {k8s.v1.cni.cncf.io/networks: storage, syncgate.io/receipt: ` + signed + `}`, how: Denied, code: gate.ReceiptMissing},
 		{name: "a cloud identity", meta: `labels: {azure.workload.identity/use: "true"}`, how: Denied, code: gate.ReceiptMissing, text: "azure.workload.identity/use"},
 		{name: "force", meta: `annotations: {kustomize.toolkit.fluxcd.io/force: enabled}`, how: Denied, code: gate.ForceNotAllowed, text: "kustomize.toolkit.fluxcd.io/force"},
+		{name: "force by a label", meta: `labels: {kustomize.toolkit.fluxcd.io/force: enabled}`, how: Denied, code: gate.ForceNotAllowed, text: "label kustomize.toolkit.fluxcd.io/force"},
 		{name: "labels that are none", meta: `labels: [a]`, how: Denied, code: gate.ObjectMalformed, text: "Pod shop/p"},
 		{name: "a scheduler that policy trusts with it", policy: trusts, user: "scheduler", meta: networks, how: Trusted},
 		{name: "and with nothing else", policy: trusts, user: "scheduler", meta: `annotations: {iam.amazonaws.com/role: r}`, how: Denied, code: gate.ReceiptMissing},
