@@ -6,6 +6,7 @@ MODULES := . e2e e2e/fluxgen e2e/kube e2e/argocd2 e2e/argocd3 e2e/flux e2e/nativ
 PROGRAMS := $(patsubst %,./%,$(filter-out cmd/internal,$(wildcard cmd/*)))
 FUZZTIME ?= 30s
 SOAK ?= 10m
+PUSHES ?= 200
 CORPUS ?= ../shared/corpus/open
 OUT ?= bin/corpus.tsv
 # What other renderers make of the same folder, if it stands beside it.
@@ -14,7 +15,7 @@ EXPECT ?= $(patsubst %/,%,$(dir $(patsubst %/,%,$(CORPUS))))/RENDER.tsv
 ARGOCD ?= v3.2.11
 IMAGE ?= ghcr.io/syncgate/syncgate:dev
 
-.PHONY: help demo argocd-up test e2e lint bench soak fuzz build corpus parity invariance invariance-record image tidy
+.PHONY: help demo argocd-up test e2e lint bench soak fuzz build corpus parity invariance invariance-record flux-race image tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -84,6 +85,11 @@ invariance-record: ## record again what the API server stores of plugin/projecti
 	e2e/build.sh
 	export GOWORK=off SYNCGATE_INVARIANCE_RECORD='$(abspath plugin/projection/testdata/invariance/pairs)'
 	(cd e2e && go test -tags e2e -count=1 -v -run '^TestTheRecordedSelectionIsWhatTheAPIServerDoes$$' .)
+
+flux-race: ## push PUSHES times, signed and unsigned in turn, as fast as a real Flux goes, in each mode
+	e2e/build.sh
+	export GOWORK=off SYNCGATE_E2E_FLUX_PUSHES='$(PUSHES)'
+	(cd e2e && go test -tags e2e -count=1 -timeout 60m -v -run '^TestFluxRace$$' .)
 
 image: ## build the container image IMAGE
 	docker build --tag '$(IMAGE)' .

@@ -156,5 +156,10 @@ func (s *fluxShop) snapshot() map[string]any {
 	s.T.Helper()
 	all := s.Snapshot(s.Namespace, harness.Deployments, harness.ConfigMaps, harness.Secrets, harness.Services)
 	delete(all, "configmaps/syncgate-flux-shop") // the gate's own
+	for _, o := range all {
+		// The Deployment's controller writes it some time after Flux.
+		annotations, _ := o.(map[string]any)["metadata"].(map[string]any)["annotations"].(map[string]string)
+		delete(annotations, "deployment.kubernetes.io/revision")
+	}
 	return all
 }

@@ -22,14 +22,11 @@ func newManifests() *cobra.Command {
 		Use:   "manifests",
 		Short: "Print what to install",
 		Args:  cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 && args[0] == "flux" {
-				return fmt.Errorf("manifests %s: not in this release", args[0])
-			}
-			return usage(c, "give one of: argocd, webhook, policies")
+		RunE: func(c *cobra.Command, _ []string) error {
+			return usage(c, "give one of: argocd, flux, webhook, policies")
 		},
 	}
-	c.AddCommand(newManifestsArgoCD(), newManifestsWebhook(), newManifestsPolicies())
+	c.AddCommand(newManifestsArgoCD(), newManifestsFlux(), newManifestsWebhook(), newManifestsPolicies())
 	return c
 }
 
@@ -65,6 +62,27 @@ files are written to a directory, which must not exist.`,
 	c.Flags().StringVar(&out, "out", "", "directory to write the files to")
 	c.Flags().BoolVar(&controller, "controller", false, "print those of the controller instead")
 	c.Flags().BoolVar(&helm, "helm", false, "print values for the Helm chart argo-cd instead")
+	return c
+}
+
+func newManifestsFlux() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "flux",
+		Short: "Print the kustomize base of the gate for Flux",
+		Long: `Flux prints the kustomize base of the gate for Flux, which runs beside the
+webhook (docs/flux.md). With --out the files are written to a directory, which
+must not exist.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			files, err := embedded(manifests.Flux, "flux")
+			if err != nil {
+				return err
+			}
+			return files.put(c.OutOrStdout(), out)
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "directory to write the files to")
 	return c
 }
 

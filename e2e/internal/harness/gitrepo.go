@@ -55,10 +55,23 @@ func (g *GitRepo) Write(files map[string]string) {
 // the commit's SHA.
 func (g *GitRepo) Commit(message string) string {
 	g.T.Helper()
+	commit := g.Record(message)
+	g.Push(commit)
+	return commit
+}
+
+// Record is Commit without a push.
+func (g *GitRepo) Record(message string) string {
+	g.T.Helper()
 	g.git("add", "--all")
 	g.git("commit", "--quiet", "--message", message)
-	g.git("push", "--quiet", "origin", "main")
 	return g.git("rev-parse", "HEAD")
+}
+
+// Push makes a commit of the work tree the head of main.
+func (g *GitRepo) Push(commit string) {
+	g.T.Helper()
+	g.git("push", "--quiet", "origin", commit+":refs/heads/main")
 }
 
 func (g *GitRepo) git(args ...string) string {

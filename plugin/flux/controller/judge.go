@@ -81,8 +81,10 @@ func (r *Reconciler) evaluate(ctx context.Context, s subject, p *policy.Policy, 
 		o.reason, o.sentence = warnedReason, v.Sentence().String()
 	}
 	if s.mode == application.PostBuild {
-		if o.values = b.Values; o.values[hook.Latch] == "" {
-			return outcome{}, app.Refuse(gate.RenderFailed, "no values for the ConfigMap %s", s.own)
+		if o.values = b.Values; o.values[hook.Latch] == "" { // policy warns, and Flux could not build it all the same
+			sentence := v.Sentence()
+			sentence.Warn = false
+			return outcome{}, &app.Refusal{Sentence: sentence}
 		}
 		o.content = o.values[hook.Latch]
 		return o, nil

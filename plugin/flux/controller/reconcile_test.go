@@ -202,6 +202,35 @@ func TestWhatCannotBeJudgedIsRefused(t *testing.T) {
 	}
 }
 
+// TestWarningsLetPassWhatFluxCanBuild: a placeholder without a pin it cannot.
+func TestWarningsLetPassWhatFluxCanBuild(t *testing.T) {
+	for _, mode := range modes {
+		w := released(t, mode)
+		must(t, os.WriteFile(w.policy, []byte(prod+"mode: {render: Warn}\n"), 0o600))
+		w.Loader.Reload()
+		if !w.Loader.Reload() {
+			t.Fatal("the policy was not loaded")
+		}
+		w.write("2", nil)
+		w.push("main@sha1:2")
+		w.reconcile()
+		w.is(metav1.ConditionTrue, "Warned", "SYNC WOULD BE REFUSED [DigestMismatch]")
+		if diff := cmp.Diff([]string{"Warning Warned"}, w.said()); diff != "" {
+			t.Errorf("%s: events (-want +got):\n%s", mode, diff)
+		}
+		if mode == application.Artifact {
+			continue
+		}
+		w.write("3", map[string]string{"app/.syncgate/images/ghcr.io+acme+web.lock": "- {name: ghcr.io/acme/web, tag: \"0\", digest: " + digestOf("0") + "}\n"})
+		w.push("main@sha1:3")
+		w.reconcile()
+		w.is(metav1.ConditionFalse, "ImageNotPinned", "SYNC REFUSED [ImageNotPinned]")
+		if w.values() != nil {
+			t.Errorf("values: got %v", w.values())
+		}
+	}
+}
+
 func TestAnotherNamespaceMayBeRefused(t *testing.T) {
 	w := newWorld(t, application.Artifact)
 	w.NoCrossNamespaceRefs = true
