@@ -77,7 +77,7 @@ func subresources(p *policy.Policy, judged []*entry, place Place) []Webhook {
 		name    string
 		cluster bool
 	}{{statusEntry, false}, {clusterStatusEntry, true}} {
-		e := statusKinds{projector: p.Projector(), requires: p.RequiresAnywhere}
+		e := statusKinds{admission: p.Admission(), projector: p.Projector(), requires: p.RequiresAnywhere}
 		for _, x := range judged {
 			if x.clusterScoped == scope.cluster {
 				for _, k := range x.kinds {
@@ -107,6 +107,7 @@ func subresources(p *policy.Policy, judged []*entry, place Place) []Webhook {
 
 // statusKinds collects kinds for one entry.
 type statusKinds struct {
+	admission policy.Admission
 	projector *projection.Projector
 	requires  func(projection.Category) bool
 
@@ -130,7 +131,7 @@ func (e *statusKinds) add(k projection.Kind) {
 		e.rule(k.Group, Update, k.Resource+"/"+subresource)
 	}
 	c, counts := e.projector.MetadataCEL(k.Group, k.Kind, e.requires)
-	changed := "(" + forceChanged + ")"
+	changed := "(" + alwaysAsked(e.admission, []projection.Kind{k}) + ")"
 	if counts {
 		changed = fmt.Sprintf("%s || (%s)", changed, c.Update[0])
 	}
