@@ -129,6 +129,12 @@ func (g *gated) jobFromCronJob() {
 	edited := strings.ReplaceAll(text, harness.Image("work:1"), harness.Image("evil:1"))
 	g.refused(g.send(developer, edited, "create", "--filename", "-"), "DigestMismatch",
 		"Job %s/edited: containers[work].image is registry.example.test/evil:1@", "was signed for another image"+written(developer))
+	// Nor does it fit a Job that is another CronJob's, or nobody's.
+	for _, edit := range [][2]string{{"name: tick", "name: tock"}, {"controller: true", "controller: false"}} {
+		stray := strings.Replace(strings.Replace(text, "name: edited", "name: stray", 1), edit[0], edit[1], 1)
+		g.refused(g.send(developer, stray, "create", "--filename", "-"), "SubjectMismatch",
+			"Job %s/stray: receipt ", "is for batch/CronJob/%s/tick, which its ownerReferences do not name as its controller"+written(developer))
+	}
 	g.refused(g.as(developer, "create", "job", "bare", "--image="+harness.Image("work:1")), "ReceiptMissing", "Job %s/bare: no receipt for image", written(developer))
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -131,7 +132,6 @@ func (r redTeam) TestRedTeamF16WhatIsRestoredUsesItsParentsReceipt() {
 		u.SetName("restored")
 		u.SetResourceVersion("")
 		u.SetUID("")
-		u.SetOwnerReferences(nil)
 		delete(u.Object, "status")
 		unstructured.RemoveNestedField(u.Object, "spec", "nodeName")
 		data, err := json.Marshal(u.Object)
@@ -147,8 +147,13 @@ func (r redTeam) TestRedTeamF16WhatIsRestoredUsesItsParentsReceipt() {
 	r.passed(create(set))
 	r.refused(create(strings.ReplaceAll(set, harness.Image("web:1"), harness.Image("evil:1"))), "DigestMismatch",
 		"ReplicaSet %s/restored: containers[web].image is registry.example.test/evil:1@", "was signed for another image"+written(owner))
+	// A backup that forgets whose it is is for a trusted writer to restore.
+	stray := unowned.ReplaceAllString(set, "")
+	r.refused(create(stray), "SubjectMismatch", "ReplicaSet %s/restored: ", ": receipt ", "is for apps/Deployment/%s/web, which its ownerReferences do not name as its controller"+written(owner))
 	r.refused(create(restored("pods")), "ReceiptMissing", "Pod %s/restored: no receipt for image", written(owner))
 }
+
+var unowned = regexp.MustCompile(`"ownerReferences":\[[^]]*\],?`)
 
 func (r redTeam) TestRedTeamF18AStrippedReceiptBringsNothingRevokedBack() {
 	first := one("Deployment", "web", harness.Image("vulnerable:1"))

@@ -4,7 +4,7 @@ import "strings"
 
 // AsCronJob returns the projection of a Job as the CronJob that would make it
 // has it: the same leaves under spec.jobTemplate. A receipt of the CronJob then
-// fits the Job (docs/spec/gated-fields.md, Pod specs).
+// fits the Job (docs/spec/gated-fields.md, Receipts of the parent).
 func (p *Projection) AsCronJob() *Projection {
 	out := *p
 	out.leaves = make([]Leaf, len(p.leaves))

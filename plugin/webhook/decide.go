@@ -36,7 +36,7 @@ const (
 	Exempt        How = "exempt"     // a controller's own work
 	OutOfScope    How = "scope"      // a namespace that policy leaves alone, or a free DELETE
 	Trusted       How = "trusted"    // a trusted writer
-	Deleting      How = "deleting"   // a workload on its way out
+	Deleting      How = "deleting"   // an object that is gone with the write
 	SwitchedOff   How = "off"        // refused, but an administrator switched the gate off
 	Warned        How = "warned"     // refused, but policy says Warn
 	Administering How = "administer" // the gate's own objects, by those who may
@@ -128,7 +128,7 @@ func (j *judgement) judge() Verdict {
 	if item := j.name(tree); item != nil {
 		return j.refuse(*item)
 	}
-	if r.Operation == admission.Update && leaving(r) {
+	if r.Operation == admission.Update && gone(r) {
 		return Verdict{Allowed: true, How: Deleting}
 	}
 	project := j.effective.Projector.Project

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -29,11 +30,33 @@ func TestDecide(t *testing.T) {
 	cron := object("batch/v1", "CronJob", "tick", pinned, "")
 	ofCron := receiptFor(t, tree(t, cron), "release", nil)
 	ofDeployment := receiptFor(t, tree(t, plain), "release", nil)
-	terminating := func(text string) map[string]any {
+	terminating := func(text string, finalizers ...any) map[string]any {
 		obj := tree(t, text)
-		obj["metadata"].(map[string]any)["deletionTimestamp"] = "2027-01-15T00:00:00Z"
+		meta := obj["metadata"].(map[string]any)
+		meta["deletionTimestamp"], meta["deletionGracePeriodSeconds"] = "2027-01-15T00:00:00Z", json.Number("0")
+		if finalizers != nil {
+			meta["finalizers"] = finalizers
+		}
 		return obj
 	}
+	waiting := func(obj map[string]any) map[string]any {
+		obj["metadata"].(map[string]any)["deletionGracePeriodSeconds"] = json.Number("30")
+		return obj
+	}
+	owned := func(obj map[string]any, owners ...string) map[string]any {
+		var list []any
+		for _, o := range owners {
+			list = append(list, tree(t, o))
+		}
+		obj["metadata"].(map[string]any)["ownerReferences"] = list
+		return obj
+	}
+	const (
+		ofTick = "{apiVersion: batch/v1, kind: CronJob, name: tick, uid: u, controller: true}"
+		ofWeb  = "{apiVersion: apps/v1, kind: Deployment, name: web, uid: u, controller: true}"
+	)
+	job := func(image string) map[string]any { return tree(t, object("batch/v1", "Job", "by-hand", image, "")) }
+	set := func() map[string]any { return tree(t, object("apps/v1", "ReplicaSet", "web-1", pinned, "")) }
 	binding := `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: b, namespace: shop}, roleRef: {kind: Role, name: r}, subjects: [{kind: User, name: %s}]}`
 	malformed := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: %s, template: {spec: {containers: [{name: a, image: x, env: [{name: LD_PRELOAD, value: a}, {name: LD_PRELOAD, value: b}]}]}}}}`
 	withImage := func(s, image string) string { return strings.Replace(s, pinned, image, 1) }
@@ -59,9 +82,15 @@ func TestDecide(t *testing.T) {
 		{name: "a Deployment has none", op: "CREATE", obj: sign(t, tree(t, plain), "release", expired), how: Denied, code: gate.ReceiptExpired},
 		{name: "break-glass has none", op: "CREATE", obj: sign(t, tree(t, object("v1", "Pod", "p", pinned, "")), "glass", func(c *receipt.Claims) { c.IssuedAt, c.Expires = now-7200, now-3600 }), how: Denied, code: gate.ReceiptExpired},
 
-		{name: "a Job may use its CronJob's receipt", op: "CREATE", obj: carry(tree(t, object("batch/v1", "Job", "by-hand", pinned, "")), ofCron), how: ByReceipt},
-		{name: "for what the CronJob runs", op: "CREATE", obj: carry(tree(t, object("batch/v1", "Job", "by-hand", other, "")), ofCron), how: Denied, code: gate.DigestMismatch, text: "was signed for another image; written by mallory"},
-		{name: "a ReplicaSet may use its Deployment's", op: "CREATE", obj: carry(tree(t, object("apps/v1", "ReplicaSet", "web-1", pinned, "")), ofDeployment), how: ByReceipt},
+		{name: "a Job may use its CronJob's receipt", op: "CREATE", obj: carry(owned(job(pinned), ofTick), ofCron), how: ByReceipt},
+		{name: "for what the CronJob runs", op: "CREATE", obj: carry(owned(job(other), ofTick), ofCron), how: Denied, code: gate.DigestMismatch, text: "was signed for another image; written by mallory"},
+		{name: "a ReplicaSet may use its Deployment's", op: "CREATE", obj: carry(owned(set(), ofWeb), ofDeployment), how: ByReceipt},
+		{name: "not another's", op: "CREATE", obj: carry(owned(set(), strings.Replace(ofWeb, "web", "shop", 1)), ofDeployment), how: Denied, code: gate.SubjectMismatch, text: "is for apps/Deployment/shop/web, which its ownerReferences do not name as its controller; written by mallory"},
+		{name: "nor anybody's that has no owner", op: "CREATE", obj: carry(set(), ofDeployment), how: Denied, code: gate.SubjectMismatch},
+		{name: "an owner is no controller", op: "CREATE", obj: carry(owned(set(), strings.Replace(ofWeb, "true", "false", 1)), ofDeployment), how: Denied, code: gate.SubjectMismatch},
+		{name: "nor is one of that name and another kind", op: "CREATE", obj: carry(owned(set(), strings.Replace(ofWeb, "Deployment", "StatefulSet", 1)), ofDeployment), how: Denied, code: gate.SubjectMismatch},
+		{name: "or of another group", op: "CREATE", obj: carry(owned(job(pinned), strings.Replace(ofTick, "batch", "example.com", 1)), ofCron), how: Denied, code: gate.SubjectMismatch},
+		{name: "the controller stands anywhere among the owners", op: "CREATE", obj: carry(owned(job(pinned), "{apiVersion: v1, kind: ConfigMap, name: tick, uid: c}", ofTick), ofCron), how: ByReceipt},
 		{name: "a Pod may not", op: "CREATE", obj: carry(tree(t, object("v1", "Pod", "web-1", pinned, "")), ofDeployment), how: Denied, code: gate.SubjectMismatch},
 
 		{name: "a controller makes Pods", op: "CREATE", user: controller + "replicaset-controller", obj: tree(t, object("v1", "Pod", "p", "x", "")), how: Exempt},
@@ -76,9 +105,13 @@ func TestDecide(t *testing.T) {
 		{name: "one that is not included too", policy: "scope: {admission: {namespaces: {include: [other]}}}\n", op: "CREATE", obj: tree(t, plain), how: OutOfScope},
 		{name: "Warn lets pass", policy: "mode: {admission: Warn}\n", op: "CREATE", obj: tree(t, plain), how: Warned, code: gate.ReceiptMissing, text: "SYNC WOULD BE REFUSED"},
 
-		{name: "a terminating workload is let go", op: "UPDATE", obj: terminating(deployment(other, "")), old: terminating(plain), how: Deleting},
-		{name: "a terminating RoleBinding still grants", op: "UPDATE", obj: terminating(strings.Replace(binding, "%s", "mallory", 1)), old: terminating(strings.Replace(binding, "%s", "alice", 1)), how: Denied, code: gate.ReceiptMissing},
-		{name: "its finalizers are free", op: "UPDATE", obj: terminating(strings.Replace(binding, "%s", "alice", 1)), old: terminating(strings.Replace(binding, "%s", "alice", 1)), how: Unchanged},
+		{name: "a write that takes the last finalizer is never stored", op: "UPDATE", obj: terminating(deployment(other, "")), old: terminating(plain, "x/y"), how: Deleting},
+		{name: "of whatever kind", op: "UPDATE", obj: terminating(strings.Replace(binding, "%s", "mallory", 1)), old: terminating(strings.Replace(binding, "%s", "alice", 1), "x/y"), how: Deleting},
+		{name: "one that leaves another is", op: "UPDATE", obj: terminating(deployment(other, ""), "x/y"), old: terminating(plain, "x/y", "x/z"), how: Denied, code: gate.ReceiptMissing},
+		{name: "so is that of a Pod which is given time to end", op: "UPDATE", obj: waiting(terminating(object("v1", "Pod", "p", other, ""))), old: waiting(terminating(object("v1", "Pod", "p", pinned, ""))), how: Denied, code: gate.ReceiptMissing},
+		{name: "and of an object that nobody deleted", op: "UPDATE", obj: terminating(deployment(other, "")), old: tree(t, plain), how: Denied, code: gate.ReceiptMissing},
+		{name: "a terminating RoleBinding still grants", op: "UPDATE", obj: terminating(strings.Replace(binding, "%s", "mallory", 1), "x/y"), old: terminating(strings.Replace(binding, "%s", "alice", 1), "x/y"), how: Denied, code: gate.ReceiptMissing},
+		{name: "its finalizers are free", op: "UPDATE", obj: terminating(strings.Replace(binding, "%s", "alice", 1), "x/y"), old: terminating(strings.Replace(binding, "%s", "alice", 1), "x/y", "x/z"), how: Unchanged},
 		{name: "an old object that cannot be projected can be scaled", op: "UPDATE", obj: tree(t, strings.Replace(malformed, "%s", "5", 1)), old: tree(t, strings.Replace(malformed, "%s", "1", 1)), how: Unchanged},
 		{name: "not changed", op: "UPDATE", obj: tree(t, strings.Replace(strings.Replace(malformed, "%s", "1", 1), "image: x", "image: y", 1)), old: tree(t, strings.Replace(malformed, "%s", "1", 1)), how: Denied, code: gate.ObjectMalformed},
 		{name: "one that was asked for before the gate can be taken back", op: "UPDATE", obj: tree(t, plain), old: with(tree(t, plain), rollback, "1"), how: Unchanged},

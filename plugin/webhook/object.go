@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 
@@ -64,24 +65,44 @@ func generateName(tree map[string]any) string {
 	return s
 }
 
-// workloads are kinds whose controllers do nothing for an object that is being
-// deleted (k8s.io/kubernetes, pkg/controller: each syncs only status when
-// deletionTimestamp is set; the kubelet starts nothing in a terminating Pod).
-// Others go on acting: RBAC honours a RoleBinding until it is gone, and whoever
-// sets a finalizer decides when that is.
-var workloads = map[admission.GroupKind]bool{
-	{Group: "", Kind: "Pod"}: true, {Group: "", Kind: "ReplicationController"}: true,
-	{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "ReplicaSet"}: true,
-	{Group: "apps", Kind: "StatefulSet"}: true, {Group: "apps", Kind: "DaemonSet"}: true,
-	{Group: "batch", Kind: "Job"}: true, {Group: "batch", Kind: "CronJob"}: true,
+// controllerOf is the name of the owner of a kind that an object's metadata says
+// is its controller; empty if there is none.
+func controllerOf(tree map[string]any, group, kind string) string {
+	meta, _ := tree["metadata"].(map[string]any)
+	owners, _ := meta["ownerReferences"].([]any)
+	for _, x := range owners {
+		owner, _ := x.(map[string]any)
+		if owner["controller"] != true {
+			continue
+		}
+		// The API server takes no second controller; whatever comes first is it.
+		if g, k := groupKind(owner); g != group || k != kind {
+			return ""
+		}
+		name, _ := owner["name"].(string)
+		return name
+	}
+	return ""
 }
 
-// leaving reports whether the object is a workload that was being deleted
-// before this request.
-func leaving(r request) bool {
-	meta, _ := r.Old["metadata"].(map[string]any)
-	at, _ := meta["deletionTimestamp"].(string)
-	return at != "" && workloads[admission.GroupKind{Group: projection.CanonicalGroup(r.Group, r.Kind), Kind: r.Kind}]
+// gone reports whether the API server deletes the object instead of storing what
+// the request writes: it was being deleted, and the write takes its last
+// finalizer (k8s.io/apiserver, registry/generic/registry, ShouldDeleteDuringUpdate).
+// Nobody ever sees what else the write holds, and who takes finalizers away by
+// writing whole objects may not know all their fields. Any other write of an
+// object on its way out is judged: RBAC honours a RoleBinding until it is gone,
+// a Service selects its Pods, the StatefulSet controller makes a revision of the
+// template, and other people's controllers may read what they like.
+func gone(r request) bool {
+	before, _ := r.Old["metadata"].(map[string]any)
+	after, _ := r.Object["metadata"].(map[string]any)
+	if r.Subresource != "" || r.Group == "" && r.Kind == "Namespace" { // which has finalizers in its spec, too
+		return false
+	}
+	at, _ := before["deletionTimestamp"].(string)
+	grace, waits := before["deletionGracePeriodSeconds"]
+	left, ok := after["finalizers"].([]any)
+	return at != "" && (!waits || grace == nil || grace == json.Number("0")) && (after["finalizers"] == nil || ok && len(left) == 0)
 }
 
 // rollback asks the deployment controller to write an older template into a

@@ -1,16 +1,20 @@
 package webhook
 
 import (
+	"fmt"
+
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/policy"
 	"github.com/syncgate/syncgate/plugin/receipt"
 )
 
 // byParent tries the receipts of what an object was made from: a ReplicaSet may
-// use those of a Deployment of its namespace, a Job those of a CronJob
-// (docs/spec/gated-fields.md, Pod specs). kubectl create job --from and a
-// restored ReplicaSet pass by it. Otherwise it returns what the first parent's
-// receipts lack, if there is one.
+// use those of its Deployment, a Job those of its CronJob (docs/spec/gated-fields.md,
+// Receipts of the parent). kubectl create job --from passes by it. Whose it is
+// says its controller reference: it can be forged, but an object whose owner is
+// not there is collected, and one whose owner is there is the owner's to scale.
+// Otherwise byParent returns what the first parent's receipts lack, if there is
+// one.
 func (j *judgement) byParent() (uses []gate.Use, lacks []gate.Finding, ok bool) {
 	parent, object, old := "", j.object, j.old
 	switch {
@@ -24,6 +28,8 @@ func (j *judgement) byParent() (uses []gate.Use, lacks []gate.Finding, ok bool) 
 	default:
 		return nil, nil, false
 	}
+	owner := controllerOf(receiptsOf(j.request), j.subject.Group, parent)
+	var stranger []gate.Finding
 	tried := map[receipt.Subject]bool{}
 	for i, compact := range j.receipts {
 		if i == receipt.MaxPerObject {
@@ -38,6 +44,13 @@ func (j *judgement) byParent() (uses []gate.Use, lacks []gate.Finding, ok bool) 
 			continue
 		}
 		tried[s] = true
+		if s.Name != owner {
+			if stranger == nil {
+				stranger = []gate.Finding{{Reason: gate.SubjectMismatch, Receipt: u.Claims.ID, Text: fmt.Sprintf(
+					"receipt %s is for %s, which its ownerReferences do not name as its controller", clip(u.Claims.ID), clip(u.Claims.Subject))}}
+			}
+			continue
+		}
 		d := j.gate(j.effective.rules, s, object, old)
 		if d.Allowed() {
 			return d.Used, nil, true
@@ -45,6 +58,9 @@ func (j *judgement) byParent() (uses []gate.Use, lacks []gate.Finding, ok bool) 
 		if lacks == nil {
 			lacks = d.Findings
 		}
+	}
+	if lacks == nil {
+		lacks = stranger
 	}
 	return nil, lacks, false
 }
