@@ -15,7 +15,7 @@ EXPECT ?= $(patsubst %/,%,$(dir $(patsubst %/,%,$(CORPUS))))/RENDER.tsv
 ARGOCD ?= v3.2.11
 IMAGE ?= ghcr.io/syncgate/syncgate:dev
 
-.PHONY: help demo argocd-up test e2e lint bench soak fuzz build corpus parity invariance invariance-record flux-race image tidy
+.PHONY: help demo argocd-up test e2e lint bench soak fuzz build corpus parity parity-flux invariance invariance-record flux-race image tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -72,6 +72,13 @@ parity: ## render a folder's applications by Argo CD's own code and by the gate,
 	path() { awk -v name="$$1" '$$1 == name { print $$2 }' <<<"$$built"; }
 	go run ./cmd/internal/parity --corpus '$(CORPUS)' --out '$(OUT)' --explained cmd/internal/parity/explained.tsv \
 		--argocd "$$(path argocd2)" --kustomize "$$(path kustomize)" --helm "$$(path helm)"
+
+parity-flux: OUT = bin/parity-flux.tsv
+parity-flux: ## build a folder's kustomizations by kustomize-controller's own libraries and by the gate, and compare (CORPUS=DIR OUT=FILE.tsv)
+	@test -d '$(CORPUS)' || { echo "no folder $(CORPUS): give CORPUS=DIR" >&2; exit 1; }
+	mkdir -p "$$(dirname '$(OUT)')" bin
+	(cd e2e/flux && GOWORK=off CGO_ENABLED=0 go build -gcflags=all=-dwarf=false -ldflags '-s -w' -o ../../bin/flux-native ./native)
+	go run ./cmd/internal/parity --corpus '$(CORPUS)' --out '$(OUT)' --explained cmd/internal/parity/explained_flux.tsv --flux bin/flux-native
 
 invariance: OUT = bin/invariance.tsv
 invariance: ## ask a real API server whether the digests of a folder's manifests stay once stored (CORPUS=DIR OUT=FILE.tsv)

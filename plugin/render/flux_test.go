@@ -155,6 +155,7 @@ func TestFluxRefuses(t *testing.T) {
 		{"a value that changes the structure", "{postBuild: {substitute: {a: '{x: y}: ['}}}", map[string]string{"app/c.yaml": config("c", "a: '${a}'")}, "a value changes its structure"},
 		{"the gate's variables from another ConfigMap", "{postBuild: {substituteFrom: [{kind: ConfigMap, name: evil}]}}", c, `ConfigMap "evil" sets "syncgate_pin_web"`},
 		{"the gate's variables inline", "{postBuild: {substitute: {syncgate_pin_web: x}}}", c, `postBuild.substitute sets "syncgate_pin_web"`},
+		{"a label that is no string, under common metadata", "{commonMetadata: {labels: {l: m}}}", map[string]string{"app/c.yaml": "{apiVersion: example.com/v1, kind: X, metadata: {name: c, labels: {a: true}}}\n"}, `metadata.labels: "a" is not a string`},
 		{"an encrypted object of another kind", "{decryption: {provider: sops}}", map[string]string{"app/s.yaml": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: s}, sops: {mac: 'ENC[x]'}}\n"}, "only a Secret may be"},
 		{"a Secret with an encrypted type", "{decryption: {provider: sops}}", map[string]string{"app/s.yaml": "{apiVersion: v1, kind: Secret, type: 'ENC[x]', metadata: {name: s}, sops: {mac: 'ENC[x]'}}\n"}, `has an encrypted "type"`},
 		{"a Secret with encrypted annotations", "{decryption: {provider: sops}}", map[string]string{"app/s.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {a: 'ENC[x]'}}, sops: {mac: 'ENC[x]'}}\n"}, `has an encrypted "metadata"`},

@@ -38,6 +38,9 @@ func byKey(list []map[string]any) map[string][]map[string]any {
 	return out
 }
 
+// they is who renders beside the gate.
+var they = "Argo CD"
+
 // difference says what is the first difference in the objects, in the order of
 // their names; "" if there is none but pins and receipts.
 func difference(want, got []map[string]any) string {
@@ -46,7 +49,7 @@ func difference(want, got []map[string]any) string {
 	maps.Copy(all, b)
 	for _, k := range slices.Sorted(maps.Keys(all)) {
 		if len(a[k]) != len(b[k]) {
-			return fmt.Sprintf("%s: %d times by Argo CD, %d by the gate", k, len(a[k]), len(b[k]))
+			return fmt.Sprintf("%s: %d times by %s, %d by the gate", k, len(a[k]), they, len(b[k]))
 		}
 		for i := range a[k] {
 			o := b[k][i]
@@ -100,7 +103,7 @@ func differ(path string, want, got any) string {
 			case !inWant && y != nil && !leftBehind(k, y):
 				return fmt.Sprintf("%s only by the gate: %s", here, brief(y))
 			case !inGot && x != nil:
-				return fmt.Sprintf("%s only by Argo CD: %s", here, brief(x))
+				return fmt.Sprintf("%s only by %s: %s", here, they, brief(x))
 			case x == nil && leftBehind(k, y):
 			case inWant && inGot:
 				if d := differ(here, x, y); d != "" {
@@ -137,7 +140,7 @@ func differ(path string, want, got any) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("%s: by Argo CD %s, by the gate %s", path, brief(want), brief(got))
+	return fmt.Sprintf("%s: by %s %s, by the gate %s", path, they, brief(want), brief(got))
 }
 
 // tails leaves out what two long strings begin with alike.

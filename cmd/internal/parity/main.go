@@ -1,6 +1,7 @@
 // Command parity renders every kustomization, chart and directory of a folder,
 // and every Argo CD Application in it, twice: by Argo CD's own code, and by the
-// gate, pinned and with receipts. It writes one line a unit (path, kind, outcome,
+// gate, pinned and with receipts. With --flux it builds every kustomization and
+// directory, and every Flux Kustomization, as kustomize-controller does. It writes one line a unit (path, kind, outcome,
 // detail) and ends with status 1 if the objects of one differ in more than pins
 // and receipts, or if only one of the two renders it, and nothing says why.
 package main
@@ -40,6 +41,7 @@ type row struct {
 type options struct {
 	corpus, out, explained  string
 	argocd, kustomize, helm string
+	flux                    string
 }
 
 func main() {
@@ -52,9 +54,13 @@ func main() {
 	flag.StringVar(&o.argocd, "argocd", "", "the program of e2e/argocd2")
 	flag.StringVar(&o.kustomize, "kustomize", "", "kustomize, as Argo CD brings it along")
 	flag.StringVar(&o.helm, "helm", "", "helm, as Argo CD brings it along")
+	flag.StringVar(&o.flux, "flux", "", "the program of e2e/flux/native, instead of those of Argo CD")
 	flag.Parse()
-	if o.corpus == "" || o.argocd == "" || o.kustomize == "" || o.helm == "" {
-		log.Fatal("give --corpus, --argocd, --kustomize and --helm")
+	switch {
+	case o.corpus != "" && o.flux != "":
+		they = "Flux"
+	case o.corpus == "" || o.argocd == "" || o.kustomize == "" || o.helm == "":
+		log.Fatal("give --corpus, and --flux or --argocd, --kustomize and --helm")
 	}
 	bad, err := run(o)
 	if err != nil {
@@ -75,6 +81,9 @@ func run(o options) (bad int, err error) {
 		return 0, err
 	}
 	units, err := find(dir)
+	if o.flux != "" && err == nil {
+		units, err = findFlux(dir, units)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -135,7 +144,7 @@ func judge(ctx context.Context, g *ours, n *native, dir string, u unit) (row, er
 	if err != nil {
 		return r, err
 	}
-	want, failed, err := n.render(root, u)
+	want, failed, err := n.render(g, root, u)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", u.path, err)
 	}

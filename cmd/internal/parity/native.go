@@ -34,11 +34,17 @@ func startNative(o options, dir string) (*native, error) {
 		}
 	}
 	for name, to := range map[string]string{"kustomize": o.kustomize, "helm": o.helm} {
+		if to == "" {
+			continue
+		}
 		if err := os.Symlink(to, filepath.Join(dir, "bin", name)); err != nil {
 			return nil, err
 		}
 	}
 	n.command = exec.Command(o.argocd, "native")
+	if o.flux != "" {
+		n.command = exec.Command(o.flux)
+	}
 	n.command.Env = []string{
 		"PATH=" + filepath.Join(dir, "bin") + string(filepath.ListSeparator) + os.Getenv("PATH"),
 		"HOME=" + filepath.Join(dir, "home"), "TMPDIR=" + filepath.Join(dir, "tmp"),
@@ -77,26 +83,22 @@ func (n *native) checkout(root string, u unit) (string, error) {
 }
 
 // render returns the objects that Argo CD makes, or what it says is wrong.
-func (n *native) render(root string, u unit) (objects []map[string]any, failed string, err error) {
+func (n *native) render(g *ours, root string, u unit) (objects []map[string]any, failed string, err error) {
+	if u.flux != nil {
+		return n.renderFlux(g, root, u)
+	}
 	data, err := json.Marshal(map[string]any{
 		"Root": root, "Path": u.dir, "Name": u.name, "Namespace": u.namespace, "KubeVersion": kubeVersion, "Source": u.source, "Timeout": 60,
 	})
 	if err != nil {
 		return nil, "", err
 	}
-	if _, err := n.in.Write(append(data, '\n')); err != nil {
-		return nil, "", err
-	}
-	line, err := n.out.ReadBytes('\n')
-	if err != nil {
-		return nil, "", fmt.Errorf("reading what Argo CD renders: %w", err)
-	}
 	var a struct {
 		Objects []string
 		Error   string
 	}
-	if err := json.Unmarshal(line, &a); err != nil {
-		return nil, "", fmt.Errorf("reading what Argo CD renders: %w", err)
+	if err := n.ask(data, &a); err != nil {
+		return nil, "", err
 	}
 	if a.Error != "" {
 		return nil, strings.Join(strings.Fields(strings.ReplaceAll(a.Error, root, "ROOT")), " "), nil
@@ -109,4 +111,19 @@ func (n *native) render(root string, u unit) (objects []map[string]any, failed s
 		objects = append(objects, o)
 	}
 	return objects, "", nil
+}
+
+// ask sends a line and reads one.
+func (n *native) ask(question []byte, answer any) error {
+	if _, err := n.in.Write(append(question, '\n')); err != nil {
+		return err
+	}
+	line, err := n.out.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, answer)
+	}
+	if err != nil {
+		return fmt.Errorf("reading what %s renders: %w", they, err)
+	}
+	return nil
 }

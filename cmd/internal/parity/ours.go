@@ -119,6 +119,9 @@ func (g *ours) render(ctx context.Context, root string, u unit) ([]map[string]an
 }
 
 func optionsOf(root string, u unit) (render.Options, error) {
+	if u.flux != nil {
+		return fluxOptions(root, u)
+	}
 	if u.manifest == nil {
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(u.dir), ".argocd-source.yaml")); err == nil {
 			return render.Options{}, errors.New(".argocd-source.yaml changes the source in the cluster")

@@ -24,6 +24,9 @@ type unit struct {
 	source    map[string]any // as Argo CD is given it
 	manifest  []byte         // the Application's, with this source alone; nil for other kinds
 	elsewhere string         // why it cannot be rendered from this folder
+
+	flux      map[string]any               // the Flux Kustomization; nil of Argo CD's
+	variables map[string]map[string]string // data of what it takes variables from, by "Kind/name"
 }
 
 // find lists the units below dir, sorted. What lies in a chart belongs to it.

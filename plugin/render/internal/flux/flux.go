@@ -179,6 +179,12 @@ func common(tree map[string]any, member string, values map[string]string) error 
 		have = map[string]any{}
 		meta[member] = have
 	}
+	for k, v := range have {
+		// Flux would drop all of them, with the receipts.
+		if _, ok := v.(string); !ok {
+			return fmt.Errorf("metadata.%s: %.80q is not a string", member, k)
+		}
+	}
 	for k, v := range values {
 		have[k] = v
 	}
