@@ -36,7 +36,9 @@ func (w *fluxWorld) story(t *testing.T, mode string) {
 	if w.Get(harness.Deployments, s.Namespace, "web").GetAnnotations()["syncgate.io/receipt"] == "" {
 		t.Error("the Deployment carries no receipt")
 	}
-	s.Wait("approval", func(st harness.KustomizationStatus) bool { return st.Approved == "True" && st.ApprovedReason == "Approved" })
+	s.Wait("approval", func(st harness.KustomizationStatus) bool {
+		return st.Approved == "True" && st.ApprovedReason == "Approved"
+	})
 
 	// 2. Not signed: nothing of it arrives, not even its harmless part, and nothing
 	// goes.
