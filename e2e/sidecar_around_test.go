@@ -36,7 +36,7 @@ func (w *sidecarWorld) movedApplication(t *testing.T) {
 	}
 	move("gated", nil)
 	report(t, "condition after the move", w.waitRefused("moved", "SYNC REFUSED [ReceiptMissing]", "Deployment moved/web"))
-	s := w.apps["moved"].Sync(w.apps["moved"].Status().Revision)
+	s := w.apps["moved"].Sync(w.head)
 	if s.Phase != "Error" || !strings.Contains(s.Operation, "SYNC REFUSED [ReceiptMissing]") {
 		t.Errorf("a sync by hand after the move: %s", s)
 	}

@@ -173,9 +173,9 @@ func (w *sidecarWorld) endedRenders(t *testing.T) {
 	}
 	// And back to what was approved before: a revert needs nobody.
 	w.Run(w.repo.Work, nil, "git", "-c", "user.name=e2e", "-c", "user.email=e2e@example.test", "revert", "--no-commit", "HEAD")
-	third := w.repo.Commit("Revert")
+	w.head = w.repo.Commit("Revert")
 	for _, x := range ends {
-		w.waitSynced(x.app, third)
+		w.waitSynced(x.app, w.head)
 		if got := harness.Images(w.Get(harness.Deployments, x.app, "web")); len(got) != 1 || !strings.Contains(got[0], "/held/"+x.app+":1@sha256:") {
 			t.Errorf("%s runs %q after the revert, want the first image", x.app, got)
 		}
@@ -202,6 +202,15 @@ func (w *sidecarWorld) changedAnnotations(t *testing.T) {
 	}
 	for _, x := range asked {
 		report(t, fmt.Sprint("condition after ", x.annotation), w.waitRefused(x.app, x.want...))
+	}
+	// And it stays refused: what was good before is not in the cache any more.
+	for _, x := range asked {
+		if s := w.apps[x.app].Refresh("normal"); s.Sync != "Unknown" || s.Condition == "" {
+			t.Errorf("%s after a further refresh: %s", x.app, s)
+		}
+	}
+	if s := w.apps["asked-lock"].Sync(w.head); s.Phase != "Error" || !strings.Contains(s.Operation, "SYNC REFUSED [ReceiptMissing]") {
+		t.Errorf("a sync by hand of what an annotation refuses: %s", s)
 	}
 	for _, x := range asked {
 		none := map[string]any{}

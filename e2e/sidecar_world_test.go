@@ -51,6 +51,7 @@ type sidecarWorld struct {
 	policy     string
 	slots      string // which also tells the sidecar's processes from others
 	apps       map[string]*harness.Application
+	head       string // the last commit
 }
 
 // heldRegistry is a registry that answers when it is let.

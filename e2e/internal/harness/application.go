@@ -188,9 +188,8 @@ func ContainsAll(text string, want []string) bool {
 // WaitRefusedAfresh waits until a comparison without any cached manifest has
 // failed with a text that contains each of want, and returns the whole text.
 //
-// It asks for a hard refresh over and over: what fails then is not cached, so
-// the next ordinary refresh, two seconds later, is answered from the good render
-// of before, and a reader that was not scheduled in between would never see it.
+// It asks for hard refreshes until one has failed: from then on the failure
+// stands in the cache in place of the good render of before.
 func (a *Application) WaitRefusedAfresh(want ...string) string {
 	a.T.Helper()
 	var text string

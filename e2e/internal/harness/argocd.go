@@ -87,9 +87,9 @@ func StartArgoCD(c *Cluster, b Binaries, pluginConfig string, pluginEnv ...strin
 	port := c.freePort()
 	c.start("argocd-repo-server", append([]string{
 		sockets, "TMPDIR=" + c.Mkdir("tmp"), "ARGOCD_ASK_PASS_SOCK=" + filepath.Join(c.Dir, "askpass.sock"),
-		// As manifests/argocd/README.md tells people to: a refusal is looked at again at
-		// each refresh instead of being replayed for an hour.
-		"ARGOCD_PAUSE_GEN_AFTER_FAILED_ATTEMPTS=0",
+		// As manifests/argocd/README.md tells people to: a refusal takes the place of
+		// what was good before, and is looked at again at every second refresh.
+		"ARGOCD_PAUSE_GEN_AFTER_FAILED_ATTEMPTS=1", "ARGOCD_PAUSE_GEN_REQUESTS=1",
 		"ARGOCD_REPO_SERVER_PLUGIN_TAR_EXCLUSIONS=.git",
 		// How long the answer "main is at commit X" is believed.
 		"ARGOCD_RECONCILIATION_TIMEOUT=1s",
