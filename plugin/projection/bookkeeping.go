@@ -3,8 +3,8 @@ package projection
 import "strings"
 
 // bookkeeping are labels and annotations that tools keep their own records in,
-// wherever metadata counts (pod templates included). A force annotation is not
-// gated here: see docs/spec/policy.md, ForceNotAllowed.
+// wherever every name counts. A force annotation is not gated here: see
+// docs/spec/policy.md, ForceNotAllowed.
 var bookkeeping = nameSet(
 	"argocd.argoproj.io/*", "helm.sh/*", "meta.helm.sh/*", "kustomize.toolkit.fluxcd.io/*",
 	"helm.toolkit.fluxcd.io/*", "syncgate.io/*", "prometheus.io/*", "field.cattle.io/*",
@@ -16,6 +16,14 @@ var bookkeeping = nameSet(
 	"ingress.kubernetes.io/ssl-cert", "ingress.kubernetes.io/static-ip",
 	"ingress.kubernetes.io/target-proxy", "ingress.kubernetes.io/url-map",
 	"nginx.ingress.kubernetes.io/canary-weight", "nginx.ingress.kubernetes.io/canary-weight-total",
+)
+
+// templateRecords are bookkeeping among the names of pod templates that count.
+// By name, for others may choose the end of a name there: a container of the
+// AppArmor profile or a secret of Vault is called "x-status" if they like.
+var templateRecords = nameSet(
+	"k8s.v1.cni.cncf.io/network-status", "k8s.v1.cni.cncf.io/networks-status",
+	"sidecar.istio.io/status", "vault.hashicorp.com/agent-inject-status",
 )
 
 // clusterRoleLabels are further labels of a ClusterRole that only describe

@@ -51,7 +51,7 @@ func (b *trees) metadataTree(k *kindSpec) *tree {
 	case k.pod != nil && k.pod.isPod:
 		// What networks write into a running Pod is in its status annotations,
 		// which are bookkeeping.
-		meta := b.podMeta(bookkeeping)
+		meta := b.podMeta(templateRecords)
 		if len(meta.inside) == 0 {
 			return nil
 		}

@@ -14,7 +14,8 @@ import (
 // metadataNames are labels and annotations that count somewhere, and some that
 // only look like them.
 func metadataNames() []string {
-	out := []string{"a", "team", "k8s.v1.cni.cncf.io/network-status", "iam.amazonaws.com", "xtailscale.com/expose", "nginx.ingress.kubernetes.io/configuration-snippet",
+	out := []string{"a", "team", "k8s.v1.cni.cncf.io/network-status", "vault.hashicorp.com/agent-inject-secret-db-status",
+		"container.apparmor.security.beta.kubernetes.io/x-status", "iam.amazonaws.com", "xtailscale.com/expose", "nginx.ingress.kubernetes.io/configuration-snippet",
 		"nginx.ingress.kubernetes.io/proxy-body-size", "pod-security.kubernetes.io/enforce", "pod-security.kubernetes.io/warn", "kubernetes.io/metadata.name", "external-dns.alpha.kubernetes.io/hostname"}
 	for _, list := range []*names{exposingAnnotations.names, namespaceAnnotations.names, cloudIdentity.names, bookkeeping, tuning} {
 		for _, name := range list.list {

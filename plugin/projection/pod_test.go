@@ -178,6 +178,9 @@ spec:
     io.kubernetes.cri-o.userns-mode: auto
     container.apparmor.security.beta.kubernetes.io/a: unconfined
     container.apparmor.security.beta.kubernetes.io/b: odd
+    container.apparmor.security.beta.kubernetes.io/b-status: odd
+    vault.hashicorp.com/agent-inject-secret-db-status: any name may end like this
+    vault.hashicorp.com/agent-inject-status: injected
     sidecar.istio.io/status: injected
     prometheus.io/scrape: "true"
     checksum/config: abc
@@ -194,9 +197,11 @@ spec:
 		`network spec.template.metadata.annotations["sidecar.istio.io/inject"] = "false"`,
 		`network spec.template.metadata.annotations["traffic.sidecar.istio.io/x"] = ""`,
 		`privilege spec.template.metadata.annotations["container.apparmor.security.beta.kubernetes.io/b"] = "odd"`,
+		`privilege spec.template.metadata.annotations["container.apparmor.security.beta.kubernetes.io/b-status"] = "odd"`,
 		`privilege spec.template.metadata.annotations["io.kubernetes.cri-o.userns-mode"] = "auto"`,
 		`privilege spec.template.spec.containers[a].securityContext.appArmorProfile.type = "Unconfined"`,
 		`secret spec.template.metadata.annotations["vault.hashicorp.com/agent-inject"] = "true"`,
+		`secret spec.template.metadata.annotations["vault.hashicorp.com/agent-inject-secret-db-status"] = "any name may end like this"`,
 	}
 	if diff := cmp.Diff(want, leaves(project(t, in), false)); diff != "" {
 		t.Errorf("leaves (-want +got):\n%s", diff)

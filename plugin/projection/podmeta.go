@@ -62,7 +62,7 @@ func (w *walker) templateMeta(p *pod, at string, meta map[string]any) {
 			continue
 		}
 		for k, v := range values {
-			if bookkeeping.has(k) {
+			if templateRecords.has(k) {
 				continue
 			}
 			r := templateRow(part, k)
