@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/syncgate/syncgate/plugin/projection"
 	"github.com/syncgate/syncgate/plugin/receipt"
@@ -27,7 +28,21 @@ func Receipts(obj map[string]any, key string) ([]string, error) {
 	if !ok && annotations[key] != nil {
 		return nil, fmt.Errorf("annotation %s is not a string", key)
 	}
-	return strings.Fields(v), nil
+	return fields(v), nil
+}
+
+// fields is strings.Fields, sooner done with the one long word that most objects
+// carry.
+func fields(s string) []string {
+	if s == "" {
+		return nil
+	}
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= utf8.RuneSelf {
+			return strings.Fields(s)
+		}
+	}
+	return []string{s}
 }
 
 func annotations(obj map[string]any) (map[string]any, error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/syncgate/syncgate/plugin/admission"
 	"github.com/syncgate/syncgate/plugin/internal/jcs"
@@ -36,10 +37,11 @@ var errReview = errors.New("not an AdmissionReview of admission.k8s.io/v1 with a
 
 // parseReview decodes a review, objects included, in one strict pass: a
 // duplicate member anywhere is an error, so that nobody else can read another
-// object out of the same bytes. When the request's uid could be read it is
+// object out of the same bytes. The strings of the trees share the body; the
+// request's own, which are remembered and logged, do not. When the request's uid could be read it is
 // returned even with an error, so that the answer can carry it.
 func parseReview(body []byte) (request, error) {
-	v, err := jcs.Decode(body)
+	v, err := jcs.DecodeShared(body)
 	if err != nil {
 		return request{}, fmt.Errorf("decoding the review: %w", err)
 	}
@@ -87,7 +89,7 @@ func (f *fields) text(name string) string {
 	if !ok && f.tree[name] != nil {
 		f.fail(name)
 	}
-	return s
+	return strings.Clone(s)
 }
 
 func (f *fields) flag(name string) bool {
@@ -109,7 +111,7 @@ func (f *fields) texts(name string) []string {
 		if !ok {
 			f.fail(name)
 		}
-		out = append(out, s)
+		out = append(out, strings.Clone(s))
 	}
 	return out
 }

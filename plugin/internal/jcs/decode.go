@@ -18,6 +18,17 @@ var errUnexpectedEnd = errors.New("unexpected end of JSON")
 // Errors carry the byte offset. The caller bounds the size of raw.
 func Decode(raw []byte) (any, error) {
 	d := decoder{raw: raw}
+	return d.all()
+}
+
+// DecodeShared is Decode, but the strings of the tree are parts of one copy of
+// raw: whoever keeps one of them keeps all.
+func DecodeShared(raw []byte) (any, error) {
+	d := decoder{raw: raw, shared: string(raw)}
+	return d.all()
+}
+
+func (d *decoder) all() (any, error) {
 	v, err := d.document()
 	if err != nil {
 		return nil, fmt.Errorf("offset %d: %w", d.pos, err)
@@ -26,8 +37,17 @@ func Decode(raw []byte) (any, error) {
 }
 
 type decoder struct {
-	raw []byte
-	pos int
+	raw    []byte
+	shared string // of the same bytes, to take strings from; or empty
+	pos    int
+}
+
+// part is what stands from one byte to another, as a string.
+func (d *decoder) part(from, to int) string {
+	if d.shared != "" {
+		return d.shared[from:to]
+	}
+	return string(d.raw[from:to])
 }
 
 func (d *decoder) document() (any, error) {
@@ -81,16 +101,24 @@ func (d *decoder) value(depth int) (any, error) {
 	case c == '-' || c >= '0' && c <= '9':
 		return d.number()
 	}
-	for _, word := range []struct {
-		text  string
-		value any
-	}{{"true", true}, {"false", false}, {"null", nil}} {
-		if len(d.raw)-d.pos >= len(word.text) && string(d.raw[d.pos:d.pos+len(word.text)]) == word.text {
-			d.pos += len(word.text)
-			return word.value, nil
-		}
+	switch {
+	case d.word("true"):
+		return true, nil
+	case d.word("false"):
+		return false, nil
+	case d.word("null"):
+		return nil, nil
 	}
 	return nil, fmt.Errorf("unexpected byte %q", d.raw[d.pos:d.pos+1])
+}
+
+// word consumes w and reports whether it was there.
+func (d *decoder) word(w string) bool {
+	if len(d.raw)-d.pos < len(w) || string(d.raw[d.pos:d.pos+len(w)]) != w {
+		return false
+	}
+	d.pos += len(w)
+	return true
 }
 
 func (d *decoder) object(depth int) (map[string]any, error) {
@@ -153,7 +181,7 @@ func (d *decoder) number() (json.Number, error) {
 	if n == 0 {
 		return "", errors.New("malformed number")
 	}
-	literal := json.Number(d.raw[d.pos : d.pos+n])
+	literal := json.Number(d.part(d.pos, d.pos+n))
 	d.pos += n
 	if d.pos < len(d.raw) {
 		switch c := d.raw[d.pos]; {
@@ -212,15 +240,17 @@ func numberLength[T string | []byte](s T) int {
 func (d *decoder) text() (string, error) {
 	d.pos++
 	start := d.pos
+	var all byte // the bits of all bytes
 	for i := start; i < len(d.raw); i++ {
-		switch c := d.raw[i]; {
+		c := d.raw[i]
+		all |= c
+		switch {
 		case c == '"':
-			s := d.raw[start:i]
-			if !utf8.Valid(s) {
+			if all >= utf8.RuneSelf && !utf8.Valid(d.raw[start:i]) {
 				return "", errUTF8
 			}
 			d.pos = i + 1
-			return string(s), nil
+			return d.part(start, i), nil
 		case c == '\\':
 			return d.escapedText(start, i)
 		case c < 0x20:

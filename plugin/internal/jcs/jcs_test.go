@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -221,6 +222,11 @@ func FuzzTransform(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
+		tree, err := Decode(raw)
+		shared, sharedErr := DecodeShared(raw)
+		if (err == nil) != (sharedErr == nil) || !reflect.DeepEqual(tree, shared) {
+			t.Errorf("DecodeShared differs on %q: got %v (%v), want %v (%v)", raw, shared, sharedErr, tree, err)
+		}
 		got, err := Transform(raw)
 		if err != nil {
 			return

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Strict decodes one JSON text into v, a non-nil pointer to a struct made of
@@ -18,23 +17,31 @@ import (
 // encoding/json would take for it), a value of another type, null, and an
 // integer that is not written as a plain one within 2^53-1.
 //
-// Strict parses raw once. On an error v is not changed.
+// What is ordinary is parsed once, the rest twice, to the same end. On an error v
+// is not changed.
 func Strict(raw []byte, v any) error {
 	target := reflect.ValueOf(v)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
 		return fmt.Errorf("decoding into %T: want a non-nil pointer", v)
 	}
+	fresh := reflect.New(target.Type().Elem()).Elem()
+	if direct(raw, fresh) != nil {
+		fresh.SetZero()
+		if err := byTree(raw, fresh); err != nil {
+			return err
+		}
+	}
+	target.Elem().Set(fresh)
+	return nil
+}
+
+// byTree decodes into a zero value: what Strict means, and what its errors say.
+func byTree(raw []byte, to reflect.Value) error {
 	tree, err := Decode(raw)
 	if err != nil {
 		return err
 	}
-	fresh := reflect.New(target.Type().Elem()).Elem()
-	err = assign(tree, fresh)
-	if err != nil {
-		return err
-	}
-	target.Elem().Set(fresh)
-	return nil
+	return assign(tree, to)
 }
 
 func assign(v any, to reflect.Value) error {
@@ -131,13 +138,12 @@ func assignStruct(v any, to reflect.Value) error {
 	if !ok {
 		return wrongType(v, "an object")
 	}
+	names, err := membersIn(to.Type())
+	if err != nil {
+		return err
+	}
 	used := 0
-	for i := range to.NumField() {
-		field := to.Type().Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" || name == "-" || !field.IsExported() {
-			return fmt.Errorf("field %s of %s has no JSON name", field.Name, to.Type())
-		}
+	for i, name := range names {
 		member, present := object[name]
 		if !present {
 			continue
@@ -151,20 +157,19 @@ func assignStruct(v any, to reflect.Value) error {
 	if used == len(object) {
 		return nil
 	}
-	return unknownMember(object, to.Type())
+	return unknownMember(object, names)
+}
+
+func errNoName(field reflect.StructField, t reflect.Type) error {
+	return fmt.Errorf("field %s of %s has no JSON name", field.Name, t)
 }
 
 // unknownMember names the least unknown member, so that the error does not
 // depend on the order of a map.
-func unknownMember(object map[string]any, t reflect.Type) error {
-	known := map[string]bool{}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		known[name] = true
-	}
+func unknownMember(object map[string]any, names members) error {
 	least, found := "", false
 	for name := range object {
-		if !known[name] && (!found || name < least) {
+		if !slices.Contains(names, name) && (!found || name < least) {
 			least, found = name, true
 		}
 	}
