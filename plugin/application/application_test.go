@@ -236,10 +236,10 @@ func TestAFluxKustomizationIsBuiltAsFluxDoes(t *testing.T) {
 		{"postBuild mode", flux("  postBuild: {substituteFrom: [{kind: ConfigMap, name: settings}, {kind: ConfigMap, name: syncgate-flux-web}]}\n"),
 			policy.App{Name: "web", Path: "apps/web", Repository: "shop"}, application.PostBuild, application.Reference{Kind: "GitRepository", Namespace: "flux-system", Name: "shop"},
 			[]application.Reference{{Kind: "ConfigMap", Name: "settings"}}, "syncgate-flux-web"},
-		{"artifact mode", artifactMode("syncgate.io/source: OCIRepository/flux-system/shop, syncgate.io/path: ./apps/web"),
-			policy.App{Name: "web", Path: "apps/web", Repository: "shop"}, application.Artifact, application.Reference{Kind: "OCIRepository", Namespace: "flux-system", Name: "shop"}, nil, ""},
+		{"artifact mode", artifactMode("syncgate.io/source: OCIRepository/flux-system/shop, syncgate.io/path: ./apps/web, syncgate.io/mode: Enforce"),
+			policy.App{Name: "team_web", Path: "apps/web", Repository: "shop"}, application.Artifact, application.Reference{Kind: "OCIRepository", Namespace: "flux-system", Name: "shop"}, nil, ""},
 		{"somebody else's ExternalArtifact", strings.Replace(artifactMode(""), "syncgate-flux-web", "other", 1),
-			policy.App{Name: "web", Path: ".", Repository: "other"}, application.Plain, application.Reference{Kind: "ExternalArtifact", Namespace: "team", Name: "other"}, nil, ""},
+			policy.App{Name: "team_web", Path: ".", Repository: "other"}, application.Plain, application.Reference{Kind: "ExternalArtifact", Namespace: "team", Name: "other"}, nil, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := application.Parse([]byte(tc.text), "ks.yaml")
@@ -252,6 +252,9 @@ func TestAFluxKustomizationIsBuiltAsFluxDoes(t *testing.T) {
 			k := s.Flux()
 			if k.Mode != tc.mode || k.Source != tc.source || !slices.Equal(k.Variables, tc.variables) {
 				t.Errorf("got %q of %v with %v, want %q of %v with %v", k.Mode, k.Source, k.Variables, tc.mode, tc.source, tc.variables)
+			}
+			if _, there := s.Annotations["syncgate.io/mode"]; there != strings.Contains(tc.text, "io/mode") || len(s.Annotations) > 1 {
+				t.Errorf("got annotations %q", s.Annotations)
 			}
 			root := t.TempDir()
 			o, err := s.Options(root)

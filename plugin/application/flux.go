@@ -1,6 +1,7 @@
 package application
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,11 +12,15 @@ import (
 	"github.com/syncgate/syncgate/plugin/flux/hook"
 	"github.com/syncgate/syncgate/plugin/internal/manifest"
 	"github.com/syncgate/syncgate/plugin/render"
+	"github.com/syncgate/syncgate/plugin/settings"
 )
 
 // fluxGroup is the API group of Flux's Kustomization; that of kustomize's own
 // is kustomize.config.k8s.io.
 const fluxGroup = "kustomize.toolkit.fluxcd.io"
+
+// fluxNamespace is where Flux runs unless somebody moved it.
+const fluxNamespace = "flux-system"
 
 func isKustomization(o manifest.Object) bool {
 	return o.Group() == fluxGroup && o.Kind() == "Kustomization"
@@ -116,7 +121,11 @@ const (
 func (s *Source) kustomization(o manifest.Object, spec *fields) {
 	k := &Kustomization{object: o.Tree}
 	s.flux = k
-	s.App.Name = o.Name()
+	// As syncgate-controller calls it, unless Flux runs somewhere else.
+	s.App.Name = settings.Key(fluxNamespace, cmp.Or(o.Namespace(), fluxNamespace), o.Name())
+	s.Annotations = annotations(o)
+	delete(s.Annotations, hook.SourceAnnotation)
+	delete(s.Annotations, hook.PathAnnotation)
 	ref := spec.object("sourceRef")
 	k.Source = Reference{Kind: ref.text("kind"), Namespace: ref.text("namespace"), Name: ref.text("name")}
 	ref.skip("apiVersion")

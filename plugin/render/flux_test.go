@@ -84,7 +84,7 @@ func TestFluxBuilds(t *testing.T) {
 	}{
 		{"a directory", "{}", map[string]string{
 			"app/b.yaml": config("b", ""), "app/sub/a.yml": config("a", ""), "app/over/kustomization.yaml": "namePrefix: over-\nresources: [../../base.yaml]\n",
-			"app/over/not.yaml": config("not", ""), "base.yaml": config("base", ""), "app/x.json": `{"kind": "X"}`, "app/.syncgate/x.yaml": "no: object\n", "other.yaml": "{",
+			"app/over/not.yaml": config("not", ""), "base.yaml": config("base", ""), "app/x.json": `{"kind": "X"}`, "app/.syncgate/images/x.lock": "no: object\n", "other.yaml": "{",
 		}, []string{`"name":"a"`, `"name":"b"`, `"name":"over-base"`}},
 		{"what the spec adds", "{targetNamespace: shop, namePrefix: a-, nameSuffix: -z, commonMetadata: {labels: {l: m}, annotations: {k: o}}, images: [{name: web, newTag: '2'}], components: [../c], patches: [{patch: '- {op: add, path: /metadata/labels, value: {p: q}}', target: {kind: Deployment}}]}",
 			map[string]string{"app/web.yaml": deploy, "c/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [c.yaml]\n", "c/c.yaml": config("c", "")},
@@ -145,6 +145,9 @@ func TestFluxRefuses(t *testing.T) {
 		{"no manifests", "{}", map[string]string{"app/x.txt": ""}, `the path "app" has no manifests`},
 		{"a key twice", "{}", map[string]string{"app/kustomization.yaml": "resources: [c.yaml]\nresources: []\n", "app/c.yaml": config("c", "")}, "already on line"},
 		{"a second document", "{}", map[string]string{"app/kustomization.yaml": "resources: [c.yaml]\n---\nresources: []\n", "app/c.yaml": config("c", "")}, "a second document"},
+		{"a manifest among receipts", "{}", map[string]string{"app/c.yaml": config("c", ""), "app/.syncgate/prod/x.yaml": config("x", "")}, `"app/.syncgate/prod/x.yaml": Flux would apply it`},
+		{"a manifest in Git's folder", "{}", map[string]string{"app/c.yaml": config("c", ""), "app/.git/Kustomization": "resources: []\n"}, `"app/.git/Kustomization": Flux would apply it`},
+		{"receipts as a base", "{}", map[string]string{"app/kustomization.yaml": "resources: [.syncgate]\n", "app/.syncgate/kustomization.yaml": "resources: []\n"}, "never rendered"},
 		{"an anchor in itself", "{}", map[string]string{"app/c.yaml": "a: &a [*a]\n"}, "contains itself"},
 		{"something else than objects", "{}", map[string]string{"app/c.yaml": "a: b\n"}, "missing Resource metadata"},
 		{"an object without a name", "{}", map[string]string{"app/c.yaml": "{apiVersion: batch/v1, kind: Job, metadata: {generateName: x-}}\n"}, "missing metadata.name"},
@@ -199,7 +202,7 @@ func TestFluxKeepsValuesOutOfMessages(t *testing.T) {
 func TestFluxSeesWhatIsInAnArtifact(t *testing.T) {
 	files := map[string]string{
 		"app/c.yaml": config("c", ""), "app/.github/w.yaml": "on: push\n", "app/.sops.yaml": "a: b\n", "app/.travis.yml": "a: b\n",
-		".sourceignore": "# tests\n/app/tests/\n", "app/tests/t.yaml": "a: b\n", "app/sub/.sourceignore": "x.yaml\n", "app/sub/x.yaml": "a: b\n", "elsewhere.yaml": "a: b\n",
+		"app/.git/x.yaml": "a: b\n", ".sourceignore": "# tests\n/app/tests/\n", "app/tests/t.yaml": "a: b\n", "app/sub/.sourceignore": "x.yaml\n", "app/sub/x.yaml": "a: b\n", "elsewhere.yaml": "a: b\n",
 	}
 	o := fluxOptions(t, "{}", files)
 	if err := os.Symlink("../elsewhere.yaml", filepath.Join(o.Dir, "link.yaml")); err != nil {

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -251,15 +250,6 @@ func FullKubeVersion(version string) string {
 }
 
 var minorVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+$`)
-
-// HasKustomization reports whether the directory holds a kustomization, by any
-// of its names.
-func HasKustomization(dir string) bool {
-	return slices.ContainsFunc(kustomize.FileNames(), func(name string) bool {
-		info, err := os.Stat(filepath.Join(dir, name))
-		return err == nil && info.Mode().IsRegular()
-	})
-}
 
 // ParseCommand reads the setting of the operator's command: a JSON array of
 // the program and its arguments, such as ["sh","-c","jsonnet app.jsonnet"]. An

@@ -192,7 +192,7 @@ var layers = []struct {
 	{"core", core, false},
 	{"edge", []string{"manifests", "plugin/internal/parallel", "plugin/internal/manifest", "plugin/lock", "plugin/keys", "plugin/policy", "plugin/offswitch", "plugin/settings", "plugin/admission", "plugin/flux/hook"}, false},
 	{"adapters", []string{"plugin/render", "plugin/registry", "plugin/gitrev", "plugin/live"}, true},
-	{"the joining of them", []string{"plugin/app", "plugin/application", "plugin/annotate", "plugin/migrate", "plugin/flux/build", "plugin/flux/scaffold", "plugin/process"}, false},
+	{"the joining of them", []string{"plugin/app", "plugin/application", "plugin/annotate", "plugin/migrate", "plugin/flux/scaffold", "plugin/process"}, false},
 	{"front ends", []string{"plugin/argocd", "plugin/cli", "plugin/flux", "plugin/webhook"}, true},
 	{"programs", []string{"cmd/syncgate", "cmd/syncgate-webhook", "cmd/syncgate-controller"}, true},
 }

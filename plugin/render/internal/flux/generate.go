@@ -93,7 +93,10 @@ func (w *walker) walk(rel string, depth int) error {
 		here := path.Join(rel, e.Name())
 		full := path.Join(w.top, here)
 		switch {
-		case e.Name() == ".git" || e.Name() == ".syncgate": // no manifests of the application
+		case e.Name() == ".git" || e.Name() == ".syncgate":
+			if err := w.hidden(full); err != nil {
+				return err
+			}
 		case e.Type()&fs.ModeSymlink != 0:
 		case w.tree.IsDir(full) && len(names(w.tree, full)) > 0:
 			w.found = append(w.found, "./"+here)
@@ -104,6 +107,22 @@ func (w *walker) walk(rel string, depth int) error {
 		case slices.Contains([]string{".yaml", ".yml"}, path.Ext(here)) && w.tree.IsFile(full):
 			w.found = append(w.found, "./"+here)
 		}
+	}
+	return nil
+}
+
+// hidden refuses manifests where the code here sees none, and Flux would: it
+// knows nothing of these folders.
+func (w *walker) hidden(dir string) error {
+	if w.tree.LeftOut(dir) {
+		return nil
+	}
+	found, err := w.tree.Manifests(dir)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("%q: Flux would apply it, and a folder of this name is for no manifests: move it, or write a kustomization", found[0])
 	}
 	return nil
 }

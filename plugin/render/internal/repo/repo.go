@@ -114,6 +114,10 @@ func (t *Tree) Resolve(p string) (string, error) {
 	return rel, nil
 }
 
+// LeftOut reports whether a directory is left out of the archive of a packed
+// tree. It may be one that is hidden here.
+func (t *Tree) LeftOut(dir string) bool { return t.left != nil && t.left(path.Clean(dir), true) }
+
 func (t *Tree) inArchive(p, rel string) error {
 	if rel != path.Clean(p) {
 		return fmt.Errorf("%q is or follows a symbolic link, which an artifact does not hold: %w", p, fs.ErrNotExist)
@@ -141,6 +145,26 @@ func (t *Tree) IsDir(p string) bool {
 func (t *Tree) IsFile(p string) bool {
 	info, err := t.Stat(p)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// Manifests lists what another reader of the repository could take for a
+// manifest in the directory p, which may be one that is hidden here.
+func (t *Tree) Manifests(p string) ([]string, error) {
+	var out []string
+	err := fs.WalkDir(t.root.FS(), path.Clean(p), func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return fmt.Errorf("listing %q: %w", name, plain(err))
+		}
+		if err := t.spend(); err != nil {
+			return err
+		}
+		ext := path.Ext(name)
+		if !d.IsDir() && (ext == ".yaml" || ext == ".yml" || d.Name() == "Kustomization") {
+			out = append(out, name)
+		}
+		return nil
+	})
+	return out, err
 }
 
 // Stat describes p, or what p is a symbolic link to.

@@ -1,4 +1,4 @@
-package build_test
+package app_test
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/syncgate/syncgate/plugin/app"
 	"github.com/syncgate/syncgate/plugin/application"
-	"github.com/syncgate/syncgate/plugin/flux/build"
 	"github.com/syncgate/syncgate/plugin/policy"
 )
 
@@ -37,7 +36,11 @@ func TestAnArtifactIsBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := build.Build(t.Context(), build.Request{Source: source, Root: root, Effective: e})
+	o, err := source.Built(root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := app.New(t.Context(), app.Settings{Render: o, Namespace: source.App.Namespace, Effective: e})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,17 +56,14 @@ func TestAnArtifactIsBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if o, err = source.Built(root, nil); err != nil {
+		t.Fatal(err)
+	}
 	var refusal *app.Refusal
-	if _, err = build.Build(t.Context(), build.Request{Source: source, Root: root, Effective: e}); !errors.As(err, &refusal) || !strings.Contains(err.Error(), `Secret "s" is not known here`) {
+	if _, err = app.New(t.Context(), app.Settings{Render: o, Effective: e}); !errors.As(err, &refusal) || !strings.Contains(err.Error(), `Secret "s" is not known here`) {
 		t.Errorf("got error %v", err)
 	}
 	if _, err := application.FromObject(kustomization(map[string]any{"force": true})); err == nil || !strings.Contains(err.Error(), "spec.force would delete objects") {
-		t.Errorf("got error %v", err)
-	}
-}
-
-func TestOnlyAKustomizationIsBuilt(t *testing.T) {
-	if _, err := build.Build(t.Context(), build.Request{Root: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no Flux Kustomization") {
 		t.Errorf("got error %v", err)
 	}
 }
