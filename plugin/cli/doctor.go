@@ -35,14 +35,18 @@ type doctorOptions struct {
 	doctor.Options
 	cluster        clusterFlags
 	webhook, wait  bool
+	argocd         bool
+	argo           doctor.ArgoCD
 	timeout        time.Duration
 	policy, output string
+
+	projects, destinations []string
 }
 
 func newDoctor() *cobra.Command {
 	var o doctorOptions
 	c := &cobra.Command{
-		Use:   "doctor --webhook",
+		Use:   "doctor --webhook | --argocd",
 		Short: "Look at a live cluster: is the gate really in the path?",
 		Long: `Doctor looks at a live cluster. With --webhook it passes only if the effective
 configuration is that of the policy file at hand: the generated
@@ -55,13 +59,29 @@ runs, of which nothing is stored; the webhook's refusals say who answered.
 It needs the right to list webhook configurations and admission policies with
 their bindings, to read the webhook's Deployment, and to create Roles in one gated namespace. With --wait it looks
 again until all is well, but for the policy's own word Warn, or the timeout is
-over. It ends with status 10 if the gate is not in the path, and 30 if the
+over.
+
+With --argocd it looks at an Argo CD instead: the sidecar is there, goes by this
+policy and is shown what Applications ask for; every source of the gated projects
+names the plugin, and no operation or ignored difference goes around it; Argo CD
+waits long enough, replaces what it cached by a refusal, and hides no gated field;
+the policies (syncgate manifests policies --argocd) are there, bound and
+unchanged. It needs the right to list Applications and admission policies with
+their bindings, and to read a Deployment and ConfigMaps in Argo CD's namespace.
+
+It ends with status 10 if the gate is not in the path, and 30 if the
 cluster cannot be asked.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c) },
 	}
 	f := c.Flags()
 	f.BoolVar(&o.webhook, "webhook", false, "look at the admission webhook")
+	f.BoolVar(&o.argocd, "argocd", false, "look at an Argo CD")
+	f.StringVar(&o.argo.ArgoNamespace, "argocd-namespace", "argocd", "argocd: its namespace")
+	f.StringSliceVar(&o.argo.Namespaces, "application-namespaces", nil, "argocd: other namespaces with Applications")
+	f.StringVar(&o.argo.RepoServer, "repo-server", "argocd-repo-server", "argocd: the Deployment with the sidecar")
+	f.StringSliceVar(&o.projects, "projects", nil, "argocd: the gated projects, as for manifests policies --argocd (default: all but the gate's own, syncgate)")
+	f.StringArrayVar(&o.destinations, "destination", nil, "argocd: as for manifests policies --argocd")
 	f.StringVar(&o.policy, "policy", os.Getenv("SYNCGATE_POLICY"), "the operator's policy file (default $SYNCGATE_POLICY)")
 	f.StringVar(&o.Environment, "environment", "", "environment of the policy that the webhook judges for (default: the one that policy selects)")
 	f.BoolVar(&o.wait, "wait", false, "look again every 2 s until all is well")
@@ -106,8 +126,12 @@ func (o *doctorOptions) check(c *cobra.Command) error {
 		return err
 	}
 	switch {
-	case !o.webhook:
-		return usage(c, "say what to look at: --webhook")
+	case o.webhook == o.argocd:
+		return usage(c, "say what to look at: either --webhook or --argocd")
+	case o.argocd && (len(o.KeyIDs) > 0 || o.Replicas > 0 || o.Namespace != ""):
+		return usage(c, "--kid, --replicas and --namespace go with --webhook")
+	case o.webhook && (len(o.projects) > 0 || len(o.destinations) > 0 || len(o.argo.Namespaces) > 0):
+		return usage(c, "--projects, --destination and --application-namespaces go with --argocd")
 	case o.policy == "":
 		return usage(c, "no policy: give --policy FILE or set SYNCGATE_POLICY")
 	case o.Replicas < 0:
@@ -132,6 +156,9 @@ func (o *doctorOptions) expect(c *cobra.Command, p *policy.Policy) error {
 			return usage(c, "--kid %.80q is not in the key sets of this policy", kid)
 		}
 	}
+	if o.argocd {
+		return o.expectArgoCD(c, p)
+	}
 	config, err := admission.NewConfiguration(p, admission.Place{})
 	if err != nil {
 		return app.Refuse(gate.PolicyInvalid, "%v", err)
@@ -150,7 +177,7 @@ func (o *doctorOptions) expect(c *cobra.Command, p *policy.Policy) error {
 // look makes the checks, with --wait until nothing is left to wait for or ctx
 // ends; then it returns what it saw last. What is missing is said when it changes.
 func (o *doctorOptions) look(ctx context.Context, l *live.Cluster, progress io.Writer) (doctor.Report, error) {
-	report, err := doctor.Look(ctx, l, o.Options)
+	report, err := o.once(ctx, l)
 	said := ""
 	for o.wait && (err != nil || !report.Settled()) && !errors.Is(err, doctor.ErrNotGated) {
 		if text := missing(report, err); text != said {
@@ -162,13 +189,37 @@ func (o *doctorOptions) look(ctx context.Context, l *live.Cluster, progress io.W
 			return report, err
 		case <-time.After(pollInterval):
 		}
-		next, fault := doctor.Look(ctx, l, o.Options)
+		next, fault := o.once(ctx, l)
 		if ctx.Err() != nil {
 			return report, err // cut off in the middle: not what is there
 		}
 		report, err = next, fault
 	}
 	return report, err
+}
+
+// expectArgoCD fills in what follows from the policy for Argo CD.
+func (o *doctorOptions) expectArgoCD(c *cobra.Command, p *policy.Policy) error {
+	files, err := argoPolicies(p, false, o.projects, o.destinations)
+	if err != nil {
+		return usage(c, "%v", err)
+	}
+	if o.argo.Policies, err = files.objects(); err != nil {
+		return fmt.Errorf("generating the policies: %w", err)
+	}
+	o.argo.Policy, o.argo.Environment = p, o.Environment
+	if !slices.Contains(o.projects, "*") {
+		o.argo.Projects = o.projects
+	}
+	return nil
+}
+
+// once makes the checks.
+func (o *doctorOptions) once(ctx context.Context, l *live.Cluster) (doctor.Report, error) {
+	if o.argocd {
+		return doctor.LookArgoCD(ctx, l, o.argo)
+	}
+	return doctor.Look(ctx, l, o.Options)
 }
 
 // missing says in one line what is not well.

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/offswitch"
 	"github.com/syncgate/syncgate/plugin/policy"
 	"github.com/syncgate/syncgate/plugin/receipt"
@@ -291,8 +290,5 @@ func (c *Controller) switches(ctx context.Context) (map[string]string, error) {
 // inGatedProject reports whether a project is one in which every source is
 // meant to name the plugin.
 func (c *Controller) inGatedProject(project string) bool {
-	if len(c.Projects) == 0 {
-		return project != plugin
-	}
-	return slices.ContainsFunc(c.Projects, func(g string) bool { return gate.Glob(g).Match(project) })
+	return Options{Projects: c.Projects}.gates(project)
 }

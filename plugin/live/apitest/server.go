@@ -50,6 +50,7 @@ type Server struct {
 var resources = map[string][]resource{
 	"/api/v1":                            {{"pods", "Pod", true}, {"services", "Service", true}, {"configmaps", "ConfigMap", true}, {"namespaces", "Namespace", false}, {"podtemplates", "PodTemplate", true}, {"secrets", "Secret", true}},
 	"/apis/apps/v1":                      {{"deployments", "Deployment", true}, {"deployments/scale", "Scale", true}, {"replicasets", "ReplicaSet", true}, {"statefulsets", "StatefulSet", true}},
+	"/apis/argoproj.io/v1alpha1":         {{"applications", "Application", true}},
 	"/apis/batch/v1":                     {{"jobs", "Job", true}, {"cronjobs", "CronJob", true}},
 	"/apis/networking.k8s.io/v1":         {{"ingresses", "Ingress", true}, {"networkpolicies", "NetworkPolicy", true}},
 	"/apis/rbac.authorization.k8s.io/v1": {{"roles", "Role", true}},
