@@ -22,8 +22,8 @@ import (
 
 func newManifestsPolicies() *cobra.Command {
 	var file, out string
-	var onStart, argo bool
-	var projects, destinations []string
+	var onStart, argo, flux bool
+	var projects, destinations, namespaces, ungated []string
 	c := &cobra.Command{
 		Use:   "policies",
 		Short: "Print the ValidatingAdmissionPolicies that hold while the webhook is dead",
@@ -41,6 +41,11 @@ the plugin on every source in gated projects (--projects, by default all), the
 environment asked for by destination (--destination), and the gate's annotations
 and project for its administrators alone.
 
+--flux prints those for the cluster that Flux runs in instead: the gate's
+ConfigMaps and ExternalArtifacts for the gate alone, one of them in the path of
+every Kustomization in gated namespaces (--namespaces, by default all) but those
+that are not gated (--ungated), and no annotation relaxed but by administrators.
+
 With --out the files are written to a directory, which must not exist.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -51,13 +56,25 @@ With --out the files are written to a directory, which must not exist.`,
 			if !argo && (len(projects) > 0 || len(destinations) > 0) {
 				return usage(c, "--projects and --destination go with --argocd")
 			}
+			if !flux && (len(namespaces) > 0 || len(ungated) > 0) {
+				return usage(c, "--namespaces and --ungated go with --flux")
+			}
 			var files manifestFiles
-			if argo {
+			switch {
+			case argo && flux:
+				return usage(c, "give either --argocd or --flux")
+			case argo:
 				if files, err = argoPolicies(p, onStart, projects, destinations); err != nil {
 					return usage(c, "%v", err)
 				}
-			} else if files, err = policies(p, onStart); err != nil {
-				return err
+			case flux:
+				if files, err = fluxPolicies(p, onStart, namespaces, ungated); err != nil {
+					return usage(c, "%v", err)
+				}
+			default:
+				if files, err = policies(p, onStart); err != nil {
+					return err
+				}
 			}
 			if out != "" && !onStart {
 				files = append(files, kustomizationOf(files))
@@ -72,6 +89,9 @@ With --out the files are written to a directory, which must not exist.`,
 	f.BoolVar(&argo, "argocd", false, "print those for Argo CD's Applications instead")
 	f.StringSliceVar(&projects, "projects", nil, "argocd: the gated projects (default: all but the gate's own, syncgate)")
 	f.StringArrayVar(&destinations, "destination", nil, "argocd: ENVIRONMENT=SERVER or ENVIRONMENT=NAME, an environment of policy that may be asked for at a destination; with one given, every other pair is refused")
+	f.BoolVar(&flux, "flux", false, "print those for Flux's Kustomizations instead")
+	f.StringSliceVar(&namespaces, "namespaces", nil, "flux: the namespaces whose Kustomizations are gated (default: all)")
+	f.StringSliceVar(&ungated, "ungated", nil, "flux: NAMESPACE/NAME of Kustomizations there that are not, such as flux-system/flux-system; administrators alone change them")
 	return c
 }
 
