@@ -59,6 +59,8 @@ func (w *walker) containerField(c *container, e entry, at string, v any) {
 		w.resourceClaims(at, v)
 	case "restartPolicy":
 		w.restartPolicy(c, at, v)
+	case "messagePath":
+		w.messagePath(at, v)
 	case "handler":
 		w.handler(at, probeShape, v)
 	case "lifecycle":
@@ -84,6 +86,16 @@ func (w *walker) restartPolicy(c *container, at string, v any) {
 	if s, ok := v.(string); !ok {
 		w.wrongType(at, "a string", v)
 	} else if s == sidecar {
+		w.take(Command, at, plainString, s)
+	}
+}
+
+// messagePath: the kubelet mounts an empty file that the container may write at
+// this path, in the place of what the image has there.
+func (w *walker) messagePath(at string, v any) {
+	if s, ok := v.(string); !ok {
+		w.wrongType(at, "a string", v)
+	} else if programPath(s) && s != "" {
 		w.take(Command, at, plainString, s)
 	}
 }

@@ -11,6 +11,9 @@ var programVariables = nameSet(
 	"GCONV_PATH", "OPENSSL_CONF", "CLASSPATH", "PROMPT_COMMAND", "R_PROFILE*",
 	// A function that bash takes from its environment stands for a command of
 	// that name; the rest are read by the interpreters themselves, too.
+	"LUA_PATH*", "LUA_CPATH*", "OPENSSL_MODULES", "OPENSSL_ENGINES", "GSS_MECH_CONFIG", "GIT_ASKPASS", "SSH_ASKPASS",
+	"GUNICORN_CMD_ARGS", "KUBECONFIG", "AWS_CONFIG_FILE", "npm_config_*", "NPM_CONFIG_*", "GEM_PATH", "GEM_HOME", "BUNDLE_GEMFILE",
+	"ASPNETCORE_HOSTINGSTARTUPASSEMBLIES", "DOTNET_ADDITIONAL_DEPS", "DOTNET_SHARED_STORE", "BUN_INSPECT*", "JULIA_LOAD_PATH", "R_LIBS*", "JAVA_HOME",
 	"BASH_FUNC_*", "BASHOPTS", "SHELLOPTS", "PS4", "ZDOTDIR", "ERL_*", "GIT_EXEC_PATH", "PHPRC", "PHP_INI_SCAN_DIR",
 )
 

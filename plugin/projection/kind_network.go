@@ -45,6 +45,7 @@ func exposes(spec map[string]any) bool {
 // exposingAnnotations open a Service that looks internal.
 var exposingAnnotations = &metaRule{names: nameSet(
 	"tailscale.com/expose", "tailscale.com/funnel", "service.cilium.io/global", "io.cilium/global-service",
+	"getambassador.io/config", "skupper.io/*",
 )}
 
 // rolloutsHash is a key of the selector that Argo Rollouts moves with each step.

@@ -36,7 +36,8 @@ func persistentVolume(w *walker, obj map[string]any) {
 	}
 }
 
-var cloudIdentity = &metaRule{names: nameSet("eks.amazonaws.com/*", "iam.gke.io/*", "azure.workload.identity/*")}
+var cloudIdentity = &metaRule{names: nameSet("eks.amazonaws.com/*", "iam.gke.io/*", "azure.workload.identity/*",
+	"iam.amazonaws.com/*", "pod-identity.alibabacloud.com/*", "serviceaccounts.openshift.io/*", "vault.hashicorp.com/*")}
 
 func serviceAccountKind(w *walker, obj map[string]any) {
 	fields := shapes["core/v1.ServiceAccount"].fields
@@ -82,11 +83,12 @@ func secretKind(w *walker, obj map[string]any) {
 
 // Tracking labels of Argo CD and Flux, and those that only warn, do not count.
 var (
-	namespaceLabels = &metaRule{except: []*names{nameSet("kubernetes.io/metadata.name", "argocd.argoproj.io/*",
+	namespaceLabels = &metaRule{except: []*names{nameSet("kubernetes.io/metadata.name", "argocd.argoproj.io/instance",
 		"kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace", "app.kubernetes.io/instance",
 		"pod-security.kubernetes.io/warn*", "pod-security.kubernetes.io/audit*")}}
 	namespaceAnnotations = &metaRule{except: []*names{bookkeeping},
-		names: nameSet("scheduler.alpha.kubernetes.io/*", "iam.amazonaws.com/*", "linkerd.io/*", "openshift.io/sa.scc.*")}
+		names: nameSet("scheduler.alpha.kubernetes.io/*", "iam.amazonaws.com/*", "linkerd.io/*", "config.linkerd.io/*", "kuma.io/*",
+			"openshift.io/sa.scc.*", "openshift.io/node-selector", "cni.projectcalico.org/*", "cnrm.cloud.google.com/*")}
 )
 
 // namespaceKind: other people's webhooks, NetworkPolicies and pod security

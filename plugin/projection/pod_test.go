@@ -126,6 +126,8 @@ containers:
 		{"an ephemeral container's target", `ephemeralContainers: [{name: d, targetContainerName: a}]`, []string{`privilege ephemeralContainers[d].targetContainerName = "a"`}},
 		{"the order of init containers", `{initContainers: [{name: b}, {name: a}], containers: [{name: b}, {name: a}]}`, []string{`command initContainers#order = ["b","a"]`}},
 		{"an init container that goes on", `{initContainers: [{name: i, restartPolicy: Always}], containers: [{name: a, restartPolicy: Always}]}`, []string{`command initContainers[i].restartPolicy = "Always"`}},
+		{"a file of the kubelet's over a program", `{containers: [{name: a, terminationMessagePath: /usr/bin/env}, {name: b, terminationMessagePath: /etc/ld.so.preload}]}`,
+			[]string{`command containers[a].terminationMessagePath = "/usr/bin/env"`, `command containers[b].terminationMessagePath = "/etc/ld.so.preload"`}},
 		{"an init container that runs again", `{initContainers: [{name: i, restartPolicy: OnFailure, restartPolicyRules: [{action: Restart}]}]}`, nil},
 		{"init containers count alike", `initContainers: [{name: i, command: [x]}]`, []string{`command initContainers[i].command = ["x"]`}},
 		{"what is not gated", `containers: [{name: a, imagePullPolicy: Always, tty: true, stdin: true, terminationMessagePath: /x, resources: {requests: {cpu: 1}}, ports: [{containerPort: 80, name: http}]}]`, nil},

@@ -19,7 +19,10 @@ func (w *walker) priorityClass(at string, v any) {
 
 // controlPlaneTaints are the keys of tolerations that reach control-plane nodes;
 // one without a key tolerates every taint.
-var controlPlaneTaints = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
+var controlPlaneTaints = []string{
+	"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master",
+	"node-role.kubernetes.io/controlplane", "node-role.kubernetes.io/etcd", // of RKE
+}
 
 // tolerations adds the set of those that let a pod onto control-plane nodes.
 func (w *walker) tolerations(e entry, at string, v any) {

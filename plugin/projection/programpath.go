@@ -12,8 +12,14 @@ import (
 func programPath(p string) bool {
 	parts := strings.Split(strings.TrimPrefix(path.Clean("/"+p), "/"), "/")
 	switch first := parts[0]; {
-	case first == "", first == "bin", first == "sbin", first == "usr", strings.HasPrefix(first, "lib"):
+	case first == "", first == "bin", first == "sbin", first == "usr", strings.HasPrefix(first, "lib"), first == "nix", first == "proc":
 		return true
+	case (first == "app" || first == "opt" || first == "root") && len(parts) == 1: // all of it, where an application or a login is
+		return true
+	case first == "var" && len(parts) > 2 && parts[1] == "spool":
+		return parts[2] == "cron"
+	case first == "var":
+		return len(parts) == 1 || len(parts) == 2 && parts[1] == "spool"
 	case first != "etc":
 		return false
 	}
@@ -29,4 +35,6 @@ func programPath(p string) bool {
 	return i < len(etcFiles) && etcFiles[i] == parts[1]
 }
 
-var etcFiles = []string{"pam.d", "passwd", "ssh", "ssl"} // sorted
+var etcFiles = []string{ // sorted
+	"alternatives", "bash.bashrc", "environment", "group", "init.d", "nsswitch.conf", "pam.d", "passwd", "perl", "php", "pki", "shadow", "ssh", "ssl",
+}

@@ -47,6 +47,8 @@ var notLeaves = []exclusion{
 
 	{"core/v1.PodSpec", "nodeName imagePullSecrets", "of a Pod itself: the scheduler, and admission of its service account, write them", true},
 	{"core/v1.Container", "restartPolicy", "whether an ended program runs again; `Always` of an init container makes a sidecar", true},
+	{"core/v1.Container", "terminationMessagePath", "where a last message is read from; where programs are found it is a leaf", true},
+	{"core/v1.EphemeralContainer", "terminationMessagePath", "likewise", true},
 	{"core/v1.EphemeralContainer", "restartPolicy", "refused by the API server", true},
 	{"core/v1.Probe", "failureThreshold initialDelaySeconds periodSeconds successThreshold terminationGracePeriodSeconds timeoutSeconds", "when and how often a probe runs", false},
 	{"core/v1.Probe", "grpc", "asks the pod itself", false},
