@@ -79,10 +79,11 @@ func (p *Policy) askedCategories(a App, e Effective, list []string) (Effective, 
 		name, free := strings.CutPrefix(word, "-")
 		c := projection.Category(name)
 		_, on := required[c]
+		_, own := e.ownCategory(c)
 		switch {
 		case !c.Valid():
 			return Effective{}, invalid("category %.40q: want one of %s, or x- and a name", name, categoryNames())
-		case strings.HasPrefix(name, "x-") && !slices.ContainsFunc(e.Kinds, func(k CustomKind) bool { return k.Category == c }):
+		case strings.HasPrefix(name, "x-") && !own:
 			return Effective{}, p.forbids("kinds", "no entry has the category %.40q", name)
 		case free && on:
 			return Effective{}, p.forbids(p.categoryOf(a, c), "category %s must be signed, and leaving it out would relax that", c)
@@ -104,10 +105,8 @@ func (p *Policy) modeOf(a App) string {
 // categoryOf returns the path of what requires a category.
 func (p *Policy) categoryOf(a App, c projection.Category) string {
 	path := "categories"
-	for i, k := range p.base.Kinds {
-		if k.Category == c {
-			path = item("kinds", i)
-		}
+	if own, ok := p.base.ownCategory(c); ok {
+		path = own
 	}
 	for i, d := range p.categories {
 		if projection.Category(d.Name) == c && !d.off() {

@@ -36,9 +36,9 @@ func (v *validator) customKinds() []CustomKind {
 }
 
 // requiredCategories are the built-in ones but service, and those of custom
-// kinds. An entry of the file changes one: it never makes another one lapse,
+// kinds and variables. An entry of the file changes one: it never makes another one lapse,
 // so that `{name: command, since: ...}` alone cannot switch the gate off.
-func (v *validator) requiredCategories(kinds []CustomKind) map[projection.Category]int64 {
+func (v *validator) requiredCategories(kinds []CustomKind, variables []projection.CustomVariables) map[projection.Category]int64 {
 	required := map[projection.Category]int64{}
 	for _, c := range projection.Categories() {
 		if c != projection.Service {
@@ -49,9 +49,12 @@ func (v *validator) requiredCategories(kinds []CustomKind) map[projection.Catego
 	for _, k := range kinds {
 		required[k.Category], custom[k.Category] = 0, true
 	}
+	for _, s := range variables {
+		required[s.Category], custom[s.Category] = 0, true
+	}
 	known := func(path string, c category) {
 		if strings.HasPrefix(string(c), "x-") && !custom[projection.Category(c)] {
-			v.fail(path, "no entry of kinds has the category %.40q", string(c))
+			v.fail(path, "no entry of kinds or variables has the category %.40q", string(c))
 		}
 	}
 	v.categoryEntries("categories", v.doc.Categories, known)

@@ -18,6 +18,7 @@ type document struct {
 	Scope                    scopeDoc           `yaml:"scope"`
 	Protected                protectedDoc       `yaml:"protected"`
 	Kinds                    []kindDoc          `yaml:"kinds"`
+	Variables                []variablesDoc     `yaml:"variables"`
 	TrustedWriters           []writerDoc        `yaml:"trustedWriters"`
 	Images                   imagesDoc          `yaml:"images"`
 	UnknownImages            *UnknownImages     `yaml:"unknownImages"`
@@ -91,6 +92,11 @@ type kindDoc struct {
 	Pin      bool       `yaml:"pin"`
 	Resource string     `yaml:"resource"`
 	Scope    *kindScope `yaml:"scope"`
+}
+
+type variablesDoc struct {
+	Names    []string `yaml:"names"`
+	Category category `yaml:"category"`
 }
 
 type administratorsDoc struct {

@@ -41,7 +41,8 @@ type Effective struct {
 	Mirrors       map[string]string // registry host -> host, or host/prefix
 	UnknownImages UnknownImages
 	Kinds         []CustomKind
-	Projector     *projection.Projector // projects with Kinds
+	Variables     []projection.CustomVariables
+	Projector     *projection.Projector // projects with Kinds and Variables
 
 	KeepPrevious int   // earlier receipts of a subject that are kept and stamped
 	Grace        int64 // seconds for which an expired receipt still creates a Job or Pod
@@ -57,6 +58,22 @@ type protection struct {
 	namespaces map[string]bool
 	writers    []gate.Glob
 	writer     bool // the application is one
+}
+
+// ownCategory returns the path of the policy's entry that has a category of its
+// own, "x-..."; false if none has.
+func (e Effective) ownCategory(c projection.Category) (path string, ok bool) {
+	for i, k := range e.Kinds {
+		if k.Category == c {
+			path, ok = item("kinds", i), true
+		}
+	}
+	for i, s := range e.Variables {
+		if s.Category == c {
+			path, ok = item("variables", i), true
+		}
+	}
+	return path, ok
 }
 
 // Protected reports whether this application may render nothing into a

@@ -42,9 +42,9 @@ type validator struct {
 func (v *validator) policy() *Policy {
 	v.header()
 	v.environments = v.environmentList()
-	kinds := v.customKinds()
+	kinds, variables := v.customKinds(), v.customVariables()
 	v.issuerTable()
-	v.required = v.requiredCategories(kinds)
+	v.required = v.requiredCategories(kinds, variables)
 	requirements := v.requirementList()
 	v.everyCategoryCanBeSigned(requirements)
 	p := &Policy{
@@ -63,7 +63,8 @@ func (v *validator) policy() *Policy {
 			Help:       v.doc.Help,
 			Mirrors:    v.mirrors(),
 			Kinds:      kinds,
-			Projector:  projection.NewProjector(kinds),
+			Variables:  variables,
+			Projector:  projection.NewProjector(kinds, variables...),
 			Annotation: defaultAnnotation,
 			protection: v.protection(),
 		},

@@ -185,6 +185,7 @@ var (
 	kindWord      = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 	kindRefWord   = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}(\.[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$`)
 	resourceWord  = regexp.MustCompile(`^[a-z][a-z0-9]{0,62}$`)
+	variableWord  = regexp.MustCompile(`^(\*?[A-Za-z0-9_.-]{1,62}|[A-Za-z0-9_.-]{1,62}\*|\*)$`)
 	fieldPath     = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 	annotationKey = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 	oneLine       = regexp.MustCompile(`^[ -~]{1,300}$`)

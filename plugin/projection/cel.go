@@ -56,7 +56,10 @@ func (p *Projector) CEL(group, kind string, requires func(Category) bool) (Condi
 	if key.group == admissionGroup {
 		return Conditions{}, false
 	}
-	c := &conditions{k: k, requires: requires}
+	c := &conditions{k: k, requires: requires, variables: p.requiredVariables(requires)}
+	if c.variables != nil && (k == nil && applies != nil || k != nil && k.pod != nil) {
+		c.needed = true
+	}
 	for _, cat := range applies {
 		c.needed = c.needed || requires(cat)
 	}
@@ -70,10 +73,11 @@ func (p *Projector) CEL(group, kind string, requires func(Category) bool) (Condi
 
 // conditions makes the conditions of one kind.
 type conditions struct {
-	k        *kindSpec // nil: outside the table
-	requires func(Category) bool
-	needed   bool     // a built-in category of the kind is required
-	paths    []string // of custom fields that are
+	k         *kindSpec // nil: outside the table
+	requires  func(Category) bool
+	variables *names   // that policy gates and requires; nil: none
+	needed    bool     // a built-in category of the kind is required
+	paths     []string // of custom fields that are
 }
 
 func (c *conditions) make() Conditions {
@@ -100,7 +104,7 @@ func (c *conditions) make() Conditions {
 }
 
 func (c *conditions) trees() *trees {
-	return &trees{requires: c.requires, made: map[*shape]*tree{}}
+	return &trees{requires: c.requires, made: map[*shape]*tree{}, variables: c.variables}
 }
 
 // changed: unless both states are there and alike.

@@ -81,6 +81,9 @@ func (c *conditionsOf) compile(t testing.TB, text ...string) conditionSet {
 // in a field of some category too.
 func gatedIn(p *Projector, obj map[string]any, requires func(Category) bool) string {
 	w := &walker{}
+	if p != nil {
+		w.variables = p.variables
+	}
 	switch k := lookup(obj); {
 	case k != nil:
 		w.kind(k, obj)

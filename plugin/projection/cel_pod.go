@@ -80,7 +80,7 @@ func (b *trees) podField(typ, name string, m *member) *tree {
 		slices.Sort(free)
 		return filtered(0, func(p string) string { return fmt.Sprintf("!%s.all(k, k in %s)", p, quoted(free)) })
 	case "core/v1.EphemeralContainer.env":
-		return &tree{empty: "[]", form: envForm}
+		return &tree{empty: "[]", form: b.envForm}
 	case "core/v1.ConfigMapVolumeSource.name", "core/v1.ConfigMapProjection.name", "core/v1.ConfigMapEnvSource.name":
 		return &tree{empty: "''", form: hashedName}
 	}
@@ -114,11 +114,15 @@ const mostTolerations = 100
 // decide what runs, or that hold what the API types do not know; all of them if
 // a mount's subPathExpr can use them. Sizes are asked for instead of members
 // because this is what a large object's budget goes to.
-func envForm(w *celWriter, e ends) string {
+func (b *trees) envForm(w *celWriter, e ends) string {
+	named := programVariables.cel("n")
+	if b.variables != nil {
+		named += " || " + b.variables.cel("n")
+	}
 	plain := slices.DeleteFunc(slices.Sorted(maps.Keys(envSource.shape.fields)), func(f string) bool { return f == "secretKeyRef" })
 	same := filtered(0, func(v string) string {
 		return fmt.Sprintf("size(%s) > 2 || (has(%s.valueFrom) ? %s.valueFrom == null || !%s.valueFrom.all(k, k in %s) : size(%s) == 2 && !has(%s.value)) || %s.?name.optMap(n, %s).orValue(true)",
-			v, v, v, v, quoted(plain), v, v, v, programVariables.cel("n"))
+			v, v, v, v, quoted(plain), v, v, v, named)
 	})
 	return fmt.Sprintf("![%s, %s].exists(c, has(c.volumeMounts) && c.volumeMounts != null && c.volumeMounts.exists(m, m.?subPathExpr.hasValue())) && %s",
 		e.aroundX, e.aroundY, same.form(w, e))
@@ -143,10 +147,22 @@ const mostName = 253 // of a DNS name: the API server does not look at reference
 const (
 	mostContainers = 64
 	mostItems      = 5500
+	mostItemsNamed = 1500 // where policy names variables
 	nameWeight     = 4
 )
 
-var podLimits = map[string]func(x, y string) string{"core/v1.PodSpec": func(x, y string) string {
+func (b *trees) limit(typ string) func(x, y string) string {
+	if typ != "core/v1.PodSpec" {
+		return nil
+	}
+	most := mostItems
+	if b.variables != nil { // looked for in each
+		most = mostItemsNamed
+	}
+	return func(x, y string) string { return podLimit(x, y, most) }
+}
+
+func podLimit(x, y string, most int) string {
 	lists := quoted(containerLists)
 	sizeOf := func(x, member string) string {
 		return fmt.Sprintf("(has(%s.%s) && %s.%s != null ? size(%s.%s) : 0)", x, member, x, member, x, member)
@@ -157,5 +173,5 @@ var podLimits = map[string]func(x, y string) string{"core/v1.PodSpec": func(x, y
 	return fmt.Sprintf("[%s, %s].all(s, %s <= %d && %s <= %d && %s + (has(s.volumes) && s.volumes != null ? s.volumes.map(v, has(v.projected) && v.projected != null ? %d * %s : 0).sum() : 0) <= %d)",
 		x, y, each("size(s[l])"), mostContainers, sizeOf("s", "volumes"), mostKeyed,
 		each(fmt.Sprintf("s[l].map(c, %s + %s + %s + %d * %s).sum()", sizeOf("c", "env"), sizeOf("c", "ports"), sizeOf("c", "volumeMounts"), nameWeight, sizeOf("c", "envFrom"))),
-		nameWeight, sizeOf("v.projected", "sources"), mostItems)
-}}
+		nameWeight, sizeOf("v.projected", "sources"), most)
+}

@@ -21,15 +21,16 @@ type CustomField struct {
 // nil one has none. Custom fields have categories of their own, so that the
 // digest of every other category stays the same for everybody.
 type Projector struct {
-	fields map[kindKey][]CustomField
+	fields    map[kindKey][]CustomField
+	variables []variableSet
 }
 
-// NewProjector returns a projector for these fields; nil for none.
-func NewProjector(fields []CustomField) *Projector {
-	if len(fields) == 0 {
+// NewProjector returns a projector for these fields and variables; nil for none.
+func NewProjector(fields []CustomField, variables ...CustomVariables) *Projector {
+	if len(fields) == 0 && len(variables) == 0 {
 		return nil
 	}
-	p := &Projector{fields: map[kindKey][]CustomField{}}
+	p := &Projector{fields: map[kindKey][]CustomField{}, variables: variableSets(variables)}
 	for _, f := range fields {
 		k := kindKey{CanonicalGroup(f.Group, f.Kind), f.Kind}
 		p.fields[k] = append(p.fields[k], f)
@@ -47,7 +48,11 @@ func (p *Projector) of(obj map[string]any) []CustomField {
 
 // Project is the function Project with the custom fields.
 func (p *Projector) Project(obj map[string]any) (*Projection, error) {
-	base, err := Project(obj)
+	var variables []variableSet
+	if p != nil {
+		variables = p.variables
+	}
+	base, err := projectWith(obj, variables, p.variableCategories())
 	fields := p.of(obj)
 	if err != nil || len(fields) == 0 {
 		return base, err
@@ -75,7 +80,7 @@ func (p *Projector) Project(obj map[string]any) (*Projection, error) {
 			w.leaves[i].image = true
 		}
 	}
-	out := &Projection{valid: true, applies: slices.Sorted(maps.Keys(applies))}
+	out := &Projection{valid: true, applies: slices.Sorted(maps.Keys(applies)), own: base.own}
 	return w.finish(out)
 }
 

@@ -54,7 +54,8 @@ func (w *walker) envVar(c *container, list, name string, item map[string]any) {
 		return
 	}
 	counts := programVariables.has(name) || c.expands(name)
-	if !counts && from["secretKeyRef"] == nil && !hasUnknown(envShape, item) && !hasUnknown(envSource.shape, from) {
+	custom := len(w.variables) > 0 && w.isCustom(name)
+	if !counts && !custom && from["secretKeyRef"] == nil && !hasUnknown(envShape, item) && !hasUnknown(envSource.shape, from) {
 		return // most are like this
 	}
 	at := list + key(name)
@@ -65,14 +66,21 @@ func (w *walker) envVar(c *container, list, name string, item map[string]any) {
 			w.secretKey(at+".valueFrom.secretKeyRef", ref)
 		}
 	}
-	if !counts {
-		return
+	if custom {
+		w.customVariable(at, name, item, from)
 	}
+	if counts {
+		w.variable(Command, at, item, from)
+	}
+}
+
+// variable adds what a variable holds, or where that comes from.
+func (w *walker) variable(c Category, at string, item, from map[string]any) {
 	if from != nil {
-		w.take(Command, at+".valueFrom", envSource, from)
+		w.take(c, at+".valueFrom", envSource, from)
 		return
 	}
-	w.take(Command, at+".value", keptString, orEmpty(item["value"]))
+	w.take(c, at+".value", keptString, orEmpty(item["value"]))
 }
 
 // expands reports whether a mount's subPathExpr uses $(name).

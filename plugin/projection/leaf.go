@@ -23,6 +23,7 @@ type Leaf struct {
 type Projection struct {
 	leaves  []Leaf // sorted by category, then path; no two alike
 	applies []Category
+	own     []Category // of policy's variables, which apply to every pod spec
 	valid   bool
 }
 

@@ -20,7 +20,7 @@ func (p *Projection) AsCronJob() *Projection {
 // Empty returns the projection of the same object without any gated field: what
 // is left of it when it is deleted.
 func (p *Projection) Empty() *Projection {
-	return &Projection{applies: p.applies, valid: p.valid}
+	return &Projection{applies: p.applies, own: p.own, valid: p.valid}
 }
 
 // AsFound returns the projection of an object without any gated field as that of
@@ -31,5 +31,5 @@ func (p *Projection) AsFound() *Projection {
 	if p.Gated() || len(p.applies) > 0 {
 		return p
 	}
-	return &Projection{applies: podCategories, valid: p.valid}
+	return &Projection{applies: withCategories(podCategories, p.own), own: p.own, valid: p.valid}
 }

@@ -16,12 +16,16 @@ const (
 
 // Project returns the projection of an object: decoded JSON whose numbers are
 // json.Number. The error is a *MalformedError.
-func Project(obj map[string]any) (*Projection, error) {
-	w := &walker{leaves: make([]Leaf, 0, 32)}
-	p := &Projection{valid: true}
+func Project(obj map[string]any) (*Projection, error) { return projectWith(obj, nil, nil) }
+
+// projectWith is Project with the variables of a policy, whose categories apply
+// where those of pods do.
+func projectWith(obj map[string]any, variables []variableSet, own []Category) (*Projection, error) {
+	w := &walker{leaves: make([]Leaf, 0, 32), variables: variables}
+	p := &Projection{valid: true, own: own}
 	switch k := lookup(obj); {
 	case k != nil && k.pod != nil: // no deeper than the API types, see normalAny
-		p.applies = k.applies
+		p.applies = withCategories(k.applies, own)
 		w.kind(k, obj)
 	case depth(obj, 0) > maxDepth:
 		w.fault("", "nested more than %d deep", maxDepth)
@@ -29,7 +33,7 @@ func Project(obj map[string]any) (*Projection, error) {
 		p.applies = k.applies
 		w.kind(k, obj)
 	case w.structural(obj):
-		p.applies = podCategories
+		p.applies = withCategories(podCategories, own)
 	}
 	return w.finish(p)
 }

@@ -103,6 +103,7 @@ type trees struct {
 	requires func(Category) bool
 	made     map[*shape]*tree
 
+	variables     *names // that policy gates; nil: none
 	containerList *tree
 }
 
@@ -135,7 +136,7 @@ func (b *trees) ofStruct(s *shape) *tree {
 		t.inside = map[string]*tree{"spec": b.of(shapes["core/v1.PodSpec"]), "metadata": b.podMeta()}
 		return t
 	}
-	t := &tree{limit: podLimits[s.name], also: sameOrder[s.name]}
+	t := &tree{limit: b.limit(s.name), also: sameOrder[s.name]}
 	for _, name := range slices.Sorted(maps.Keys(s.fields)) {
 		m := s.fields[name]
 		if freeFields[s.name+"."+name] || b.unasked(s.name, name) {

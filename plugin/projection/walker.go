@@ -12,6 +12,8 @@ type walker struct {
 	leaves []Leaf
 	faults []Fault
 
+	variables []variableSet // that policy gates
+
 	loose bool    // inside an object found structurally, which no API type binds
 	bits  *uint16 // collects the bound categories of the container or pod at hand
 	safe  func(rel string, v any) bool
