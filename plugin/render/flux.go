@@ -19,7 +19,7 @@ type FluxOptions struct {
 	// Look returns the data of a ConfigMap or Secret (kind, "ConfigMap" or
 	// "Secret") in the Kustomization's own namespace, which its variables come
 	// from; those of a Secret decoded. It is asked once for each. Nil knows none.
-	Look func(ctx context.Context, kind, name string) (data map[string]string, found bool, err error)
+	Look func(ctx context.Context, kind, name string) (data map[string]string, found bool, err error) `json:"-"`
 
 	// Own is the ConfigMap among them that is not looked up, because what is
 	// rendered here decides what is in it, and Prefix begins the names of its
