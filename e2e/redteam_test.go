@@ -216,6 +216,18 @@ func (r redTeam) TestRedTeamF07WhatChoosesTheProgramNeedsAReceipt() {
 		patch := fmt.Sprintf(`[{"op":"add","path":"/spec/template/spec/containers/0/%s","value":%s}]`, c.field, c.value)
 		r.refused(r.as(developer, "patch", "deployment/web", "--type=json", "--patch", patch), "DigestMismatch", "Deployment %s/web: "+c.path+" is new", "was signed without it")
 	}
+	// So does what hides the programs of the image, whatever volume it is, and
+	// which init container runs first, or runs on.
+	r.refused(r.as(developer, "patch", "deployment/web", "--type=json", "--patch", `[{"op":"add","path":"/spec/template/spec/volumes","value":[{"name":"e","emptyDir":{}}]},
+  {"op":"add","path":"/spec/template/spec/containers/0/volumeMounts","value":[{"name":"e","mountPath":"/usr/bin"}]}]`),
+		"DigestMismatch", `Deployment %s/web: containers[web].volumeMounts["/usr/bin"].name is new`, "was signed without it")
+	r.deploy(strings.Replace(one("Deployment", "inits", harness.Image("web:1")), "containers: [", fmt.Sprintf("initContainers: [{name: b, image: %[1]q}, {name: a, image: %[1]q}], containers: [", harness.Image("web:1")), 1))
+	for _, c := range [][2]string{
+		{`[{"op":"move","from":"/spec/template/spec/initContainers/0","path":"/spec/template/spec/initContainers/1"}]`, "initContainers#order is changed"},
+		{`[{"op":"add","path":"/spec/template/spec/initContainers/1/restartPolicy","value":"Always"}]`, "initContainers[a].restartPolicy is new"},
+	} {
+		r.refused(r.as(developer, "patch", "deployment/inits", "--type=json", "--patch", c[0]), "DigestMismatch", "Deployment %s/inits: "+c[1])
+	}
 	// A label of the template is free, as the threat model says (F17).
 	r.passed(r.as(developer, "patch", "deployment/web", "--patch", `{"spec":{"template":{"metadata":{"labels":{"role":"payments"}}}}}`))
 }
