@@ -240,6 +240,18 @@ func TestCase093VariablesOfAnotherToolAreLeftAloneAndNeverAnImage(t *testing.T) 
 	if got := fmt.Sprint(r.Objects[0].Tree); !strings.Contains(got, "ghcr.io/acme/web:1 ") {
 		t.Errorf("got %s, want the variable substituted", got)
 	}
+	// What no variable of Flux's is named by is never made empty: it is refused, or left to who says so.
+	s.write("all.yaml", webOf("ghcr.io/acme/web:${TAG}", "", "")+object("v1", "ConfigMap", "name: script", `data: {run.sh: "`+script+`"}`))
+	if _, err := render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), `ConfigMap "script"`) || !strings.Contains(err.Error(), `variable not set (strict mode): "HOME"`) {
+		t.Errorf("got error %v, want the object and the variable named", err)
+	}
+	s.write("all.yaml", object("v1", "ConfigMap", "name: script, annotations: {kustomize.toolkit.fluxcd.io/substitute: disabled}", `data: {run.sh: "`+script+`"}`)+
+		object("v1", "ConfigMap", "name: escaped", `data: {run.sh: "echo $${HOME} $${X}"}`))
+	r, err = render.Render(t.Context(), o)
+	s.check(err)
+	if got := fmt.Sprint(r.Objects[0].Tree, r.Objects[1].Tree); !strings.Contains(got, script) || !strings.Contains(got, "echo ${HOME} ${X}") {
+		t.Errorf("got %s, want the one script as it is and the other with its dollars", got)
+	}
 }
 
 const sopsBlock = "sops: {mac: 'ENC[AES256_GCM,data:abc,iv:d,tag:e,type:str]', version: 3.9.0, age: [{recipient: age1q, enc: xyz}]}"

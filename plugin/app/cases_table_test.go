@@ -17,7 +17,6 @@ import (
 
 // What a case or finding waits for.
 const (
-	flux    = "the Flux gate"
 	nothing = ""
 )
 
@@ -78,7 +77,7 @@ var reports = []tabled{
 	{87, nothing, "docs/argocd.md, Limits: of several sources each is rendered alone"},
 	{89, nothing, "judged differently: bound to the object and the environment, not to the Application's name"},
 	{91, nothing, ""},
-	{93, flux, "postBuild is refused by name until then"},
+	{93, nothing, "judged differently: a variable without a value is refused even where Flux is told not to be strict"},
 	{95, nothing, ""},
 	{97, nothing, ""},
 	{99, nothing, "a plain file's refusal names the second line alone"},
