@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/syncgate/syncgate/plugin/gate"
@@ -278,17 +277,9 @@ func (s Settings) prepare(ctx context.Context, l *lock.Lock, o *Object) {
 		problem(gate.ObjectMalformed, "%v (%s)", err, o.Where())
 		return
 	}
-	if o.signedBefore() {
+	if gate.SignedBefore(o.Subject, o.Receipts) {
 		o.Projection = o.Projection.AsFound()
 	}
-}
-
-// signedBefore reports whether a receipt that the object carries is for it.
-func (o *Object) signedBefore() bool {
-	return slices.ContainsFunc(o.Receipts, func(compact string) bool {
-		u, err := receipt.ParseUnverified(compact)
-		return err == nil && u.Claims.Subject == o.Subject.String()
-	})
 }
 
 // subjectOf names an object; one without a namespace goes to the destination's.

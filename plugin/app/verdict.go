@@ -3,14 +3,11 @@ package app
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/internal/manifest"
 	"github.com/syncgate/syncgate/plugin/internal/parallel"
 	"github.com/syncgate/syncgate/plugin/policy"
-	"github.com/syncgate/syncgate/plugin/projection"
-	"github.com/syncgate/syncgate/plugin/receipt"
 )
 
 // Verdict is the gate's answer for a whole application. The zero value
@@ -58,7 +55,7 @@ func (o *Object) evaluate(e policy.Effective, now int64) Result {
 	r := Result{Object: o}
 	r.Decision = gate.Evaluate(gate.Request{
 		Rules: &e.Rules, Subject: o.Subject, GenerateName: o.generate,
-		Object: o.Projection, Receipts: o.Receipts, Now: now, Held: o.held(e),
+		Object: o.Projection, Receipts: o.Receipts, Now: now, Held: e.Rules.Held(o.Subject, o.Projection, o.Receipts),
 	})
 	for _, f := range r.Decision.Findings {
 		r.Items = append(r.Items, gate.Item{Subject: o.Subject.Short(), Reason: f.Reason, Text: f.Text})
@@ -67,30 +64,6 @@ func (o *Object) evaluate(e policy.Effective, now int64) Result {
 		r.Items = []gate.Item{{Subject: o.Subject.Short(), Reason: gate.PolicyInvalid, Text: "refused without a reason"}}
 	}
 	return r
-}
-
-// held reports whether the receipts of an object without gated leaves are for
-// leaves that it had, and whose loss is a change: a namespace's labels, a
-// webhook's rules. Some losses only take away and are free: exposure of a
-// Service, the type of a Secret, a ServiceAccount's pull secrets and cloud
-// identity (docs/spec/gated-fields.md, Removals).
-func (o *Object) held(e policy.Effective) bool {
-	if len(o.Receipts) == 0 || e.Rules.Gates(o.Projection) || o.Subject.Group == "" && (o.Subject.Kind == "Service" || o.Subject.Kind == "Secret") {
-		return false
-	}
-	for _, compact := range o.Receipts {
-		u, err := receipt.ParseUnverified(compact)
-		if err != nil || u.Claims.Environment != e.Rules.Environment && !slices.Contains(e.Rules.Accepts, u.Claims.Environment) {
-			continue
-		}
-		if o.Subject.Group != "" || o.Subject.Kind != "ServiceAccount" {
-			return true
-		}
-		if _, token := u.Claims.Leaves[gate.LeafKey(projection.Leaf{Category: projection.Identity, Path: "automountServiceAccountToken"})]; token {
-			return true
-		}
-	}
-	return false
 }
 
 // Allowed reports whether every object may run.
