@@ -9,8 +9,10 @@
 //     would be answered differently now: the policy, a key, the revocation list,
 //     an annotation or an off-switch has changed;
 //   - says on the Application where the gate is not in its path: an event, the
-//     annotation syncgate.io/status, a metric.
+//     annotation syncgate.io/status, a metric;
+//   - says there, too, what would be refused where policy only warns.
 //
-// It renders nothing, verifies no receipt and decides nothing: if it is down,
-// what is cached stays longer, and new Applications wait for their settings.
+// It renders nothing and lets nothing pass: what it judges, it judges for people
+// to read. If it is down, what is cached stays longer, and new Applications wait
+// for their settings.
 package controller

@@ -21,7 +21,7 @@ func TestDocsTellOfEveryFindingAndMetric(t *testing.T) {
 	m, err := NewMetrics(prometheus.NewRegistry())
 	must(t, err)
 	all := make(chan *prometheus.Desc, 100)
-	for _, c := range []prometheus.Collector{m.findings, m.apps, m.refreshes, m.pending, m.published, m.removed} {
+	for _, c := range []prometheus.Collector{m.findings, m.warned, m.apps, m.refreshes, m.pending, m.published, m.removed} {
 		c.Describe(all)
 	}
 	close(all)

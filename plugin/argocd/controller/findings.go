@@ -29,18 +29,20 @@ const (
 	AnnotationRefused        = "AnnotationRefused"        // asks for what policy forbids
 	OnlyWarned               = "OnlyWarned"               // what would be refused syncs
 	SwitchedOff              = "SwitchedOff"              // by an off-switch, for a while
+	WouldBeRefused           = "WouldBeRefused"           // of what only warns: which objects, and why
 )
 
 // findingCodes returns all codes.
 func findingCodes() []string {
-	return []string{PluginMissing, UngatedSource, SourceHydrator, LocalSync, UngatedOperation, RespectIgnoreDifferences, AnnotationRefused, OnlyWarned, SwitchedOff}
+	return []string{PluginMissing, UngatedSource, SourceHydrator, LocalSync, UngatedOperation, RespectIgnoreDifferences, AnnotationRefused, OnlyWarned, SwitchedOff, WouldBeRefused}
 }
 
 // standing is what holds for an Application beside what it says itself.
 type standing struct {
-	entry settings.Entry
-	warn  bool   // policy only warns at render
-	off   string // until when an off-switch is in force, and why; empty: none is
+	entry   settings.Entry
+	warn    bool     // policy only warns at render
+	warning *warning // and what of; nil: nobody looked
+	off     string   // until when an off-switch is in force, and why; empty: none is
 }
 
 // findings are those of one Application of a gated project, at most one of a
@@ -84,10 +86,13 @@ func (a application) findings(st standing) []Finding {
 		add(AnnotationRefused, "%s", st.entry.Refused)
 	}
 	if st.warn {
-		add(OnlyWarned, "policy warns for this Application: what would be refused syncs, and is said in the log of the sidecar alone")
+		add(OnlyWarned, "%s", st.warning.text())
 	}
 	if st.off != "" {
 		add(SwitchedOff, "an off-switch lets what would be refused pass until %s", st.off)
+	}
+	if st.warn && st.warning != nil && len(st.warning.items) > 0 {
+		add(WouldBeRefused, "%s", st.warning.sentence())
 	}
 	return out
 }
@@ -135,7 +140,7 @@ func statusText(list []Finding) string {
 	for _, f := range list {
 		parts = append(parts, "["+f.Code+"] "+f.Text)
 	}
-	const room = 1 << 10
+	const room = 3 << 10 // a whole sentence, and what else there may be
 	text := strings.Join(parts, "; ")
 	if len(text) > room {
 		text = text[:room-3] + "..."

@@ -68,7 +68,7 @@ func TestWhatGoesAroundTheGateIsFound(t *testing.T) {
 	got := read(app(t, "web"), "argocd").findings(standing{entry: settings.Refuse("line 4 forbids it"), warn: true, off: "noon: INC-1"})
 	if diff := cmp.Diff([]Finding{
 		{AnnotationRefused, "line 4 forbids it"},
-		{OnlyWarned, "policy warns for this Application: what would be refused syncs, and is said in the log of the sidecar alone"},
+		{OnlyWarned, "policy warns for this Application: what would be refused syncs; syncgate check says what that is"},
 		{SwitchedOff, "an off-switch lets what would be refused pass until noon: INC-1"},
 	}, got); diff != "" {
 		t.Errorf("what the Application does not say itself (-want +got):\n%s", diff)
@@ -82,7 +82,7 @@ func TestTheStatusFitsIntoAnAnnotation(t *testing.T) {
 	if got := statusText([]Finding{{"A", "x"}, {"B", "y"}}); got != "[A] x; [B] y" {
 		t.Errorf("got %q", got)
 	}
-	if got := statusText([]Finding{{"A", strings.Repeat("x", 5000)}}); len(got) != 1024 || !strings.HasSuffix(got, "...") {
+	if got := statusText([]Finding{{"A", strings.Repeat("x", 5000)}}); len(got) != 3<<10 || !strings.HasSuffix(got, "...") {
 		t.Errorf("got %d bytes", len(got))
 	}
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -164,6 +165,8 @@ type world struct {
 	events *events.FakeRecorder
 	now    time.Time
 	forbid map[string]bool // kinds that must not be listed
+	fail   map[string]bool // kinds whose list fails
+	lists  []string        // kinds that were listed, with the namespace
 	writes []string        // "patch Application web"
 
 	registry *prometheus.Registry
@@ -182,7 +185,7 @@ func newWorld(t *testing.T, dir string, objects ...client.Object) *world {
 			scheme.AddKnownTypeWithName(k.GroupVersion().WithKind(k.Kind+"List"), &unstructured.UnstructuredList{})
 		}
 	}
-	w := &world{t: t, dir: dir, now: start, events: events.NewFakeRecorder(100), forbid: map[string]bool{}}
+	w := &world{t: t, dir: dir, now: start, events: events.NewFakeRecorder(100), forbid: map[string]bool{}, fail: map[string]bool{}}
 	for _, name := range []string{settings.ConfigMap, Refreshed} {
 		objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name}})
 	}
@@ -191,6 +194,14 @@ func newWorld(t *testing.T, dir string, objects ...client.Object) *world {
 			kind := strings.TrimSuffix(list.GetObjectKind().GroupVersionKind().Kind, "List")
 			if w.forbid[kind] {
 				return forbidden(kind)
+			}
+			if w.fail[kind] {
+				return errors.New("no answer")
+			}
+			if kind != "Application" {
+				o := &client.ListOptions{}
+				o.ApplyOptions(opts)
+				w.lists = append(w.lists, kind+" in "+o.Namespace)
 			}
 			return c.List(ctx, list, opts...)
 		},
@@ -223,7 +234,7 @@ func (w *world) wrote(verb string, o client.Object) {
 
 func (w *world) sweep() {
 	w.t.Helper()
-	w.writes = nil
+	w.writes, w.lists = nil, nil
 	must(w.t, w.Sweep(context.Background()))
 }
 

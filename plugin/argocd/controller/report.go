@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,9 +17,10 @@ import (
 
 // told is what was said of an Application by this process.
 type told struct {
-	text    string    // of the annotation
-	codes   string    // of the last events
-	written time.Time // of the annotation; zero: never
+	text    string             // of the annotation
+	codes   string             // of the last events
+	notes   map[subject]string // of the last events about objects
+	written time.Time          // of the annotation; zero: never
 }
 
 // insist is how long the controller waits before it writes an annotation again
@@ -32,6 +34,7 @@ func (c *Controller) report(ctx context.Context, apps []application, standings m
 		c.told = map[string]told{}
 	}
 	c.Metrics.findings.Reset()
+	c.Metrics.warned.Reset()
 	counts := map[bool]int{}
 	there := map[string]bool{}
 	var failed error
@@ -46,6 +49,7 @@ func (c *Controller) report(ctx context.Context, apps []application, standings m
 			c.Metrics.findings.WithLabelValues(a.object.GetNamespace(), a.object.GetName(), f.Code).Set(1)
 		}
 		c.events(a, list)
+		c.tellWarned(a, standings[a.key].warning)
 		if err := c.annotate(ctx, a, statusText(list)); err != nil && failed == nil {
 			failed = err // the others are told all the same
 		}
@@ -66,19 +70,77 @@ func (c *Controller) events(a application, list []Finding) {
 	t := c.told[a.key]
 	codes := ""
 	for _, f := range list {
-		codes += "[" + f.Code + "] " + f.Text + "\n"
+		if f.Code != WouldBeRefused { // has an event for each object
+			codes += "[" + f.Code + "] " + f.Text + "\n"
+		}
 	}
 	if codes == t.codes {
 		return
 	}
 	for _, f := range list {
-		c.Events.Eventf(a.object, nil, corev1.EventTypeWarning, f.Code, "Audit", "%s", f.Text)
+		if f.Code != WouldBeRefused {
+			c.Events.Eventf(a.object, nil, corev1.EventTypeWarning, f.Code, "Audit", "%s", note(f.Text))
+		}
 	}
 	if len(list) == 0 {
 		c.Events.Eventf(a.object, nil, corev1.EventTypeNormal, "Gated", "Audit", "the gate is in the path of every source")
 	}
 	t.codes = codes
 	c.told[a.key] = t
+}
+
+// tellWarned counts the objects that would be refused, and makes an event for
+// each that is news.
+func (c *Controller) tellWarned(a application, w *warning) {
+	t := c.told[a.key]
+	var notes map[subject]string
+	if w != nil {
+		set := func(reason string, n int) {
+			c.Metrics.warned.WithLabelValues(a.object.GetNamespace(), a.object.GetName(), reason).Set(float64(n))
+		}
+		for reason, n := range w.reasons() {
+			set(string(reason), n)
+		}
+		if w.hidden > 0 {
+			set(unreadReason, w.hidden)
+		}
+		const most = 20 // the others are in the metric, and syncgate check names them
+		notes = w.notes()
+		told := 0
+		for _, s := range w.objects() {
+			if notes[s] == t.notes[s] || told == most {
+				continue
+			}
+			told++
+			// With the object, or the recorder takes the next one for the same event.
+			c.Events.Eventf(a.object, reference(s, w.served[s]), corev1.EventTypeWarning, WouldBeRefused, "Audit", "%s", note(notes[s]))
+		}
+	}
+	if len(notes) > 0 || len(t.notes) > 0 {
+		t.notes = notes
+		c.told[a.key] = t
+	}
+}
+
+// unreadReason stands in the metric beside the reasons of the gate.
+const unreadReason = "Unread"
+
+// reference is what an event says of an object.
+func reference(s subject, version string) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(s.kind.WithVersion(version))
+	o.SetNamespace(s.namespace)
+	o.SetName(s.name)
+	return o
+}
+
+// note is a text as the API server takes it in an event: at most 1 KiB.
+func note(text string) string {
+	const room = 1 << 10
+	if len(text) > room {
+		return text[:room-3] + "..."
+	}
+	return text
 }
 
 // annotate makes the annotation say text, or be absent.

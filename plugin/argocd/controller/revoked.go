@@ -40,13 +40,19 @@ type subject struct {
 	namespace, name string
 }
 
+// subjectOf is the one that an entry of an Application's status is about.
+func subjectOf(r tree) subject {
+	return subject{schema.GroupKind{Group: r.text("group"), Kind: r.text("kind")}, r.text("namespace"), r.text("name")}
+}
+
 // resources returns what an Application manages, by kind in a version that
 // serves it. ok is false if not all of it can be looked for.
 func (a application) resources() (list []subject, kinds map[schema.GroupKind]string, ok bool) {
 	kinds = map[schema.GroupKind]string{}
 	all := a.status().objects("resources")
 	for _, r := range all {
-		kind := schema.GroupKind{Group: r.text("group"), Kind: r.text("kind")}
+		s := subjectOf(r)
+		kind := s.kind
 		if slices.Contains(receiptless, kind) {
 			continue
 		}
@@ -54,7 +60,7 @@ func (a application) resources() (list []subject, kinds map[schema.GroupKind]str
 			return nil, nil, false // the right to list them is that to read them
 		}
 		kinds[kind] = r.text("version")
-		list = append(list, subject{kind, r.text("namespace"), r.text("name")})
+		list = append(list, s)
 	}
 	return list, kinds, len(all) > 0
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -40,8 +41,9 @@ type Controller struct {
 
 	pace *pacer
 
-	told  map[string]told                 // by key: what was said of an Application
-	lists map[string][]receipt.Revocation // entries that were in force, by listHash
+	told   map[string]told                 // by key: what was said of an Application
+	warned map[string]*warning             // by key: what is known of one that policy only warns for
+	lists  map[string][]receipt.Revocation // entries that were in force, by listHash
 }
 
 // Sweep does everything once. Refreshes are only made due: [Controller.Refresh]
@@ -82,10 +84,13 @@ func (c *Controller) Sweep(ctx context.Context) error {
 		return err
 	}
 	c.Metrics.published.Set(float64(len(published)))
-	if err := c.report(ctx, apps, standings); err != nil {
-		return err
+	failed := c.schedule(ctx, p, apps, published, off)
+	for key, w := range c.warnings(ctx, p, apps, standings) {
+		st := standings[key]
+		st.warning = w
+		standings[key] = st
 	}
-	return c.schedule(ctx, p, apps, published, off)
+	return errors.Join(failed, c.report(ctx, apps, standings))
 }
 
 // publish makes the ConfigMap hold exactly these entries.
