@@ -130,7 +130,7 @@ func generate(ctx context.Context, r Request, waiting *atomic.Bool, out *bytes.B
 	if err != nil {
 		return "", err
 	}
-	e, err := app.EffectiveAsking(p, who, r.Environment, asked)
+	e, err := app.EffectiveAsking(p, app.Application, who, r.Environment, asked)
 	if err != nil {
 		return "", err
 	}

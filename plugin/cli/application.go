@@ -51,11 +51,17 @@ func (t *target) readApplication(c *cobra.Command) error {
 func (t *target) ask(receipts string) error {
 	t.entry = settings.Parse(t.source.Annotations, receipts)
 	if t.entry.Refused != "" {
-		r := app.Refuse(gate.PolicyInvalid, "%s", t.entry.Refused)
-		r.Sentence.Fix = "change or remove the annotation of the Application"
-		return r
+		return app.NotAsked(t.askedBy(), "%s", t.entry.Refused)
 	}
 	return nil
+}
+
+// askedBy is the kind of the object whose annotations count.
+func (t *target) askedBy() string {
+	if t.source.Flux() != nil {
+		return app.Kustomization
+	}
+	return app.Application
 }
 
 // in moves the target to a directory: the application's, or with --application

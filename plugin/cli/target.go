@@ -94,7 +94,7 @@ func (t *target) effective(c *cobra.Command, required bool) (policy.Effective, e
 	if err := t.ask(p.Annotation()); err != nil {
 		return policy.Effective{}, err
 	}
-	return app.EffectiveAsking(p, t.app(), t.environment, t.entry)
+	return app.EffectiveAsking(p, t.askedBy(), t.app(), t.environment, t.entry)
 }
 
 // missingKeys finds a key set that is not there, with a name that needs no

@@ -199,6 +199,7 @@ func (w *world) sign() {
 	source, err := application.FromObject(w.kustomization().Object)
 	must(w.t, err)
 	p, _ := w.Loader.Policy()
+	source.App.Environment = "prod"
 	e, err := p.For(source.App)
 	must(w.t, err)
 	o, err := source.Options(w.repo)

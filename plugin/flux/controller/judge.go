@@ -144,16 +144,13 @@ func (o outcome) rebuilds(ctx context.Context, lines []byte) error {
 // settings are those of one Kustomization under a policy.
 func (r *Reconciler) settings(s subject, p *policy.Policy, root string) (app.Settings, error) {
 	asked := settings.Parse(s.GetAnnotations(), p.Annotation(), hook.SourceAnnotation, hook.PathAnnotation)
-	e, err := app.EffectiveAsking(p, s.says.App, r.Environment, asked)
+	e, err := app.EffectiveAsking(p, app.Kustomization, s.says.App, r.Environment, asked)
 	if err != nil {
 		return app.Settings{}, err
 	}
 	out := app.Settings{Namespace: s.says.App.Namespace, Effective: e, Keep: app.KeepBytes}
 	if out.Render, err = s.says.Built(root, r.look(s)); err != nil {
 		return out, app.Refuse(gate.RenderFailed, "%v", err)
-	}
-	if asked.Renderer == render.Kustomize {
-		asked.Renderer = "" // it is what Flux has
 	}
 	if err := out.Ask(asked); err != nil {
 		return out, err
