@@ -13,7 +13,7 @@ import (
 )
 
 // warned: while the render only warns and the webhook enforces, a refusal stops
-// the one object that it is about. And the owner sees that it only warns.
+// the one object that it is about. And the owner sees what would be refused.
 func (w *world) warned(t *testing.T, images pushed) {
 	const name = "warned" // argoPolicy has it
 	s := w.newShop(t, "apps/"+name, name)
@@ -32,6 +32,14 @@ func (w *world) warned(t *testing.T, images pushed) {
 	// to wait for their end.
 	app := w.Create(harness.ApplicationOptions{Name: name, RepoURL: s.repo.URL, Path: s.path, Namespace: name, NoRetry: true})
 	app.WaitSynced(s.repo.Commit("Release it"))
+	status := func() string {
+		return w.Get(harness.Applications, "argocd", name).GetAnnotations()["syncgate.io/status"]
+	}
+	none := func() (string, bool) {
+		text := status()
+		return text, strings.HasSuffix(text, "; of 1 gated objects that run none would be")
+	}
+	w.Eventually("that nothing would be refused", none)
 	live := func() []string { return harness.Images(w.Get(harness.Deployments, name, "web")) }
 
 	write("2", "welcome")
@@ -50,19 +58,22 @@ func (w *world) warned(t *testing.T, images pushed) {
 		t.Errorf("images: got %q, want %q", got, images.pinned[1:2])
 	}
 
+	// The controller says it, too: the object, the field, the next step.
+	want = []string{"SYNC WOULD BE REFUSED [DigestMismatch] ", "Deployment warned/web: containers[web].image is ", "(refused by the webhook in the last sync); Fix: syncgate sign "}
 	w.Eventually("the status of the Application", func() (string, bool) {
-		status := w.Get(harness.Applications, "argocd", name).GetAnnotations()["syncgate.io/status"]
-		return status, strings.Contains(status, "[OnlyWarned] ")
+		text := status()
+		return text, strings.Contains(text, "; of 1 gated objects that run 1 would be; [WouldBeRefused] ") && harness.ContainsAll(text, want)
 	})
-	w.Eventually("the event of the Application", func() (string, bool) {
+	w.Eventually("the events of the Application", func() (string, bool) {
 		text := strings.Join(app.Events(), "\n")
-		return text, strings.Contains(text, "Warning OnlyWarned: ")
+		return text, strings.Contains(text, "Warning OnlyWarned: ") && strings.Contains(text, "Warning WouldBeRefused: ") && harness.ContainsAll(text, want)
 	})
-	report(t, "status of an Application whose render only warns", w.Get(harness.Applications, "argocd", name).GetAnnotations()["syncgate.io/status"])
+	report(t, "status of an Application whose render only warns", status())
 
 	s.sign()
 	app.WaitSynced(s.repo.Commit("Sign it"))
 	if got := live(); !cmp.Equal(got, images.pinned[2:3]) {
 		t.Errorf("images: got %q, want %q", got, images.pinned[2:3])
 	}
+	w.Eventually("that nothing would be refused any more", none)
 }

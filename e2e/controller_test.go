@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -121,17 +122,52 @@ func TestTheControllerKeepsArgoCDsCacheHonest(t *testing.T) {
 		return text, strings.Contains(text, "Warning PluginMissing: no source names the plugin syncgate")
 	})
 
+	// What only warns is judged where it runs, and told by object and field. Nobody
+	// writes it again while nothing changes.
+	mounting("the status of lenient", func() (string, bool) {
+		status := cluster.Get(harness.Applications, "argocd", "lenient").GetAnnotations()["syncgate.io/status"]
+		return status, strings.Contains(status, "; of 1 gated objects that run 1 would be; [WouldBeRefused] SYNC WOULD BE REFUSED [ReceiptMissing] 1 of 1 gated objects: Deployment shop/lenient: no receipt for image (containers[web].image") &&
+			strings.Contains(status, "; Fix: syncgate sign ")
+	})
+	mounting("the event of lenient", func() (string, bool) {
+		text := strings.Join(created["lenient"].Events(), "\n")
+		return text, strings.Contains(text, "Warning WouldBeRefused: SYNC WOULD BE REFUSED [ReceiptMissing] Deployment shop/lenient: ")
+	})
+	report(t, "status of an application that only warns", cluster.Get(harness.Applications, "argocd", "lenient").GetAnnotations()["syncgate.io/status"])
+	writes := func() int {
+		return len(cluster.Audit(func(a harness.AuditEvent) bool {
+			return a.User.Username == "system:serviceaccount:syncgate-system:syncgate-controller" && a.ObjectRef.Resource == "applications" && a.ObjectRef.Name == "lenient"
+		}))
+	}
+	told := writes()
+
 	// 3. A revocation refreshes exactly whom it concerns, and their cached
 	// approvals are gone.
 	before := len(controller.Log())
 	e.Run(e.Dir, nil, s.syncgate, "revoke", "--list", list, "--key", s.key, "--issuer", "release", "--release", "1.5")
-	for _, name := range bad {
-		mounting("refusal of "+name, func() (string, bool) {
+	revoked := time.Now()
+	gone := map[string]time.Duration{}
+	mounting("refusal of those that it takes back", func() (string, bool) {
+		last := ""
+		for _, name := range bad {
 			st := created[name].Status()
-			return st.String(), st.Sync == "Unknown" && strings.Contains(st.Condition, "SYNC REFUSED [ReceiptRevoked]")
-		})
-	}
+			if _, seen := gone[name]; seen {
+				continue
+			}
+			if st.Sync == "Unknown" && strings.Contains(st.Condition, "SYNC REFUSED [ReceiptRevoked]") {
+				gone[name] = time.Since(revoked)
+				continue
+			}
+			last = name + ": " + st.String()
+		}
+		return last, len(gone) == len(bad)
+	})
+	t.Logf("seconds from revoke to the cached approval gone, with a settle of 10 s: %v", gone)
 	report(t, "condition of a revoked application", created["a"].Status().Condition)
+	// No sync gets the approved render from the cache any more.
+	if st := created["a"].Sync(revision); st.Phase != "Error" || !strings.Contains(st.Operation, "SYNC REFUSED [ReceiptRevoked]") {
+		t.Errorf("a sync after the revocation: %s", st)
+	}
 	mounting("the record of the new list", func() (string, bool) { // of all: nobody is left to be refreshed
 		data, _ := cluster.Get(harness.ConfigMaps, "argocd", "syncgate-refreshed").Object["data"].(map[string]any)
 		lists := map[string]bool{}
@@ -148,6 +184,10 @@ func TestTheControllerKeepsArgoCDsCacheHonest(t *testing.T) {
 		if st := created[name].Status(); st.Sync != "Synced" {
 			t.Errorf("%s is %s, want Synced", name, st)
 		}
+	}
+
+	if again := writes(); again != told {
+		t.Errorf("the controller has written lenient %d times, want none after %d: nothing of it has changed", again, told)
 	}
 
 	// 4. An annotation tightens without a commit.
