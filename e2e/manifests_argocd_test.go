@@ -34,6 +34,11 @@ const (
 	gitSource   = "repoURL: https://git.example.com/shop.git, path: apps/web"
 	prodPlugin  = "plugin: {name: syncgate, env: [{name: SYNCGATE_ENVIRONMENT, value: prod}]}"
 	gatedSource = "source: {" + gitSource + ", " + prodPlugin + "}"
+
+	pluginJSON = `"plugin":{"name":"syncgate","env":[{"name":"SYNCGATE_ENVIRONMENT","value":"prod"}]}`
+	// forged says that a sync of another source has begun, which Argo CD 3 would go on with.
+	forged = `{"status":{"operationState":{"phase":"Running","startedAt":"2026-01-01T00:00:00Z","operation":{"sync":{"revision":"main"}},` +
+		`"syncResult":{"revision":"main","source":{"repoURL":"x","path":"x"}}}}}`
 )
 
 func TestPoliciesForArgoCDOnARealAPIServer(t *testing.T) {
@@ -112,6 +117,15 @@ func TestPoliciesForArgoCDOnARealAPIServer(t *testing.T) {
 			{"a rollback within it", g.mallory, "", patch("web", `{"operation":{"sync":{"source":{"repoURL":"x","path":"a","plugin":{"name":"syncgate","env":[{"name":"SYNCGATE_ENVIRONMENT","value":"prod"}]}}}}}`), ""},
 			{"a forged operation that goes on", g.mallory, "", patch("web",
 				`{"status":{"operationState":{"phase":"Running","startedAt":"2026-01-01T00:00:00Z","operation":{"sync":{"manifests":["{}"]}}}}}`), byApplications},
+			{"a forged source of one that goes on", g.mallory, "", patch("web", forged), byApplications},
+			{"forged sources of one that goes on", g.mallory, "", patch("web", strings.NewReplacer(`"source":{`, `"source":{"repoURL":""},"sources":[{`, `"x"}`, `"x"}]`).Replace(forged)), byApplications},
+			{"one forged from the start", g.mallory, appOf("new", "shop", gatedSource, forged[1:len(forged)-1]), apply, byApplications},
+			{"one forged where nothing is gated", g.mallory, "", patch("free", forged), ""},
+			{"which is then moved", g.mallory, "", patch("free", `{"spec":{"project":"shop","source":{`+pluginJSON+`}}}`), byApplications},
+			{"or moved once it is over", g.mallory, "", append(patch("free", `{"status":{"operationState":{"phase":"Failed"}},"spec":{"project":"shop","source":{`+pluginJSON+`}}}`), "--dry-run=server"), ""},
+			{"its end", g.mallory, "", patch("free", `{"status":null}`), ""},
+			{"a result of what is signed", argo, "", patch("web", strings.Replace(forged, `"x","path":"x"}`, `"x","path":"x",`+pluginJSON+`}`, 1)), ""},
+			{"and its end", argo, "", patch("web", `{"operation":null,"status":null}`), ""},
 			{"local manifests where nothing is gated", g.mallory, "", patch("free", `{"operation":{"sync":{"manifests":["{}"]}}}`), ""},
 			{"live values that win", g.mallory, "", patch("web",
 				`{"spec":{"syncPolicy":{"syncOptions":["RespectIgnoreDifferences=true"]},"ignoreDifferences":[{"group":"apps","kind":"Deployment","jqPathExpressions":[".spec.template.spec.containers[0].image"]}]}}`), byApplications},
@@ -187,6 +201,8 @@ func TestPoliciesForArgoCDOnARealAPIServer(t *testing.T) {
 			{"its sync", argo, "", patch("gate", `{"operation":{"sync":{"revision":"main"}}}`), ""},
 			{"its sync with manifests", g.mallory, "", patch("gate", `{"operation":{"sync":{"manifests":["{}"]}}}`), byOwnProject},
 			{"its sync from elsewhere", g.mallory, "", patch("gate", `{"operation":{"sync":{"source":{"repoURL":"x","path":"a"}}}}`), byOwnProject},
+			{"a forged source of its sync", g.mallory, "", patch("gate", forged), byOwnProject},
+			{"the result of its sync", argo, "", patch("gate", strings.Replace(forged, `"x","path":"x"}`, `"https://git.example.com/shop.git","path":"apps/web"}`, 1)), ""},
 			{"its repository", g.mallory, "", patch("gate", `{"spec":{"source":{"repoURL":"x"}}}`), byOwnProject},
 			{"taken out of it", g.mallory, "", patch("gate", `{"spec":{"project":"sandbox","destination":{"namespace":"x"}}}`), byOwnProject},
 			{"taken into it", g.mallory, "", patch("free", `{"spec":{"project":"syncgate"}}`), byOwnProject},

@@ -73,7 +73,7 @@ func (a application) findings(st standing) []Finding {
 			break
 		}
 	}
-	for _, sync := range []tree{asked, state} {
+	for _, sync := range []tree{asked, state, a.goingOn()} {
 		if bare := ungated(sources(sync)); len(bare) > 0 {
 			add(UngatedOperation, "an operation syncs %s, which does not name the plugin %s: a rollback to before the gate", describe(bare[0]), plugin)
 			break
@@ -95,6 +95,18 @@ func (a application) findings(st standing) []Finding {
 		add(WouldBeRefused, "%s", st.warning.sentence())
 	}
 	return out
+}
+
+// goingOn is the result so far of an operation that is not over. Argo CD 3 goes on
+// with its sources, whatever the operation names (controller/sync.go).
+func (a application) goingOn() tree {
+	state := a.status().object("operationState")
+	result := state.object("syncResult")
+	over := slices.Contains([]string{"Succeeded", "Failed", "Error"}, state.text("phase"))
+	if over || result.object("source").text("repoURL") == "" && len(result.objects("sources")) == 0 {
+		return nil
+	}
+	return result
 }
 
 func ungated(list []tree) []tree {
