@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -175,17 +174,15 @@ func generate(ctx context.Context, r Request, waiting *atomic.Bool, out *bytes.B
 }
 
 // off reports whether an administrator lets this application's refusal pass for
-// a while. What could not be rendered or judged stays refused, and so does what
-// goes to a namespace that policy protects: that is about others. Switches that
-// cannot be read let nothing pass, and the refusal says so.
+// a while. Switches that cannot be read let nothing pass, and the refusal says so.
 func (r Request) off(s *gate.Sentence, name string) bool {
 	dir := cmp.Or(r.Off, r.Getenv("SYNCGATE_OFF"))
-	if dir == "" || s.Class() != gate.Refused || slices.ContainsFunc(s.Items, func(i gate.Item) bool { return i.Reason == gate.ProtectedTarget }) {
+	if dir == "" || !app.MaySwitchOff(*s) {
 		return false
 	}
 	set, err := offswitch.Load(dir, time.Unix(r.Now, 0))
 	if err != nil {
-		s.Items = append(s.Items, gate.Item{Reason: s.Reason(), Text: fmt.Sprintf("no off-switch counts: %v", err)})
+		app.NoSwitchCounts(s, err)
 		return false
 	}
 	_, off := set.App(name, r.Now)

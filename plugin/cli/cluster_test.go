@@ -237,6 +237,20 @@ func TestOffAndOnWriteOneSwitch(t *testing.T) {
 	if status, _, stderr = run("on", "--app", "team/web"); status != 0 || apps()["app.team_web"] != nil {
 		t.Errorf("on again: got %d, %q", status, stderr)
 	}
+	for kustomization, key := range map[string]string{"shop/web": "app.shop_web", "flux-system/apps": "app.apps"} {
+		status, stdout, stderr = run("off", "--kustomization", kustomization, "--for", "1h", "--reason", "drill")
+		if status != 0 || switches()[key] == nil || !strings.HasPrefix(stdout, "off for Kustomization "+kustomization+" until ") || !strings.HasSuffix(stdout, "; end it with: syncgate on --kustomization "+kustomization+"\n") {
+			t.Errorf("off for a Kustomization: got %d, %q, %q, %v", status, stdout, stderr, keysOf(switches()))
+		}
+		if status, _, stderr = run("on", "--kustomization", kustomization); status != 0 || switches()[key] != nil {
+			t.Errorf("on again: got %d, %q", status, stderr)
+		}
+	}
+	for _, wrong := range [][]string{{}, {"--kustomization", "web"}, {"--kustomization", "shop/web", "--app", "web"}, {"--list", "--kustomization", "shop/web"}} {
+		if status, stdout, _ = run(append([]string{"off", "--for", "1h", "--reason", "drill"}, wrong...)...); status != 2 || stdout != "" {
+			t.Errorf("off %q: got %d, %q, want usage", wrong, status, stdout)
+		}
+	}
 	text, _ := switches()["namespace.shop"].(string)
 	got, err := offswitch.Decode([]byte(text))
 	if err != nil || got.By != "alice" || got.Reason != "incident 7" || got.Namespace != "shop" || len(switches()) != 1 {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,37 +17,56 @@ import (
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/live"
 	"github.com/syncgate/syncgate/plugin/offswitch"
+	"github.com/syncgate/syncgate/plugin/settings"
 )
 
 // switchFlags say for what the gate is switched off, and where that is kept.
 type switchFlags struct {
 	clusterFlags
-	namespace, app, gate string
+	namespace, app, kustomization, gate string
 }
 
 func (o *switchFlags) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.namespace, "namespace", "", "namespace in which the webhook lets what it refuses pass")
 	f.StringVar(&o.app, "app", "", "Argo CD application that the plugin lets pass")
-	f.StringVar(&o.gate, "gate-namespace", "", "namespace of the ConfigMap (default: "+manifests.Namespace+", where the webhook is, and with --app "+argoNamespace+", where the sidecar is)")
+	f.StringVar(&o.kustomization, "kustomization", "", "Flux Kustomization, NAMESPACE/NAME, that the gate for Flux lets pass")
+	f.StringVar(&o.gate, "gate-namespace", "", "namespace of the ConfigMap (default: "+manifests.Namespace+", where the webhook and the gate for Flux are, and with --app "+argoNamespace+", where the sidecar is)")
 	o.clusterFlags.flags(c)
 }
 
-// argoNamespace is Argo CD's, unless somebody moved it.
-const argoNamespace = "argocd"
+// The namespaces of Argo CD and of Flux, unless somebody moved them.
+const (
+	argoNamespace = "argocd"
+	fluxNamespace = "flux-system"
+)
 
 // target is the switch that the flags mean, without until and reason, and sets
 // where it is kept: what mounts it can only mount from its own namespace. An
 // application outside Argo CD's own namespace is NAMESPACE/NAME to people and
 // NAMESPACE_NAME to a plugin.
 func (o *switchFlags) target(c *cobra.Command) (offswitch.Switch, error) {
-	if (o.namespace == "") == (o.app == "") {
-		return offswitch.Switch{}, usage(c, "give either --namespace or --app")
+	s := offswitch.Switch{Namespace: o.namespace, App: strings.ReplaceAll(o.app, "/", "_")}
+	usual, given := manifests.Namespace, 0
+	for _, v := range []string{o.namespace, o.app, o.kustomization} {
+		if v != "" {
+			given++
+		}
 	}
-	if o.gate == "" {
-		o.gate = o.gateNamespaces()[min(len(o.app), 1)]
+	switch {
+	case given != 1:
+		return s, usage(c, "give one of --namespace, --app and --kustomization")
+	case o.app != "":
+		usual = argoNamespace
+	case o.kustomization != "":
+		namespace, name, found := strings.Cut(o.kustomization, "/")
+		if !found || namespace == "" || name == "" {
+			return s, usage(c, "--kustomization %.80q: want NAMESPACE/NAME", o.kustomization)
+		}
+		s.App = settings.Key(fluxNamespace, namespace, name)
 	}
-	return offswitch.Switch{Namespace: o.namespace, App: strings.ReplaceAll(o.app, "/", "_")}, nil
+	o.gate = cmp.Or(o.gate, usual)
+	return s, nil
 }
 
 // gateNamespaces are where switches are kept: those of namespaces, and those of
@@ -66,17 +86,19 @@ func newOff() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "off",
 		Short: "Let what is refused for one namespace or application pass for a while",
-		Long: `Off switches the gate off for one namespace (the webhook) or one Argo CD
-application (the plugin), for at most 24 hours; then it is on again by itself.
-The switch is a key of the ConfigMap syncgate-off in the namespace of the webhook
-(syncgate-system) or of the plugin (argocd), which only those may write whom policy names under administrators. It takes effect as
+		Long: `Off switches the gate off for one namespace (the webhook), one Argo CD application
+(the plugin) or one Flux Kustomization (the gate for Flux), for at most 24 hours;
+then it is on again by itself. The switch is a key of the ConfigMap syncgate-off in
+the namespace of the webhook and of the gate for Flux (syncgate-system) or of the
+plugin (argocd), which only those may write whom policy names under administrators. It takes effect as
 soon as the kubelet has brought the ConfigMap, within a minute or two. What
 passes by it is still judged, and is in the log and the audit annotations. The
 API server's own policies (syncgate manifests policies) read no switch: images
 without a digest stay refused, and off says how that is opened.
 
-The plugin lets only a SYNC REFUSED pass: what cannot be rendered or judged, and
-a namespace that policy protects, stay refused. A render that Argo CD has cached
+Plugin and gate for Flux let only a SYNC REFUSED pass: what cannot be rendered or
+judged, and a namespace that policy protects, stay refused. The webhook still
+judges what arrives: --namespace opens that. A render that Argo CD has cached
 meanwhile stays good until its cache ends: refresh hard afterwards.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -114,7 +136,7 @@ meanwhile stays good until its cache ends: refresh hard afterwards.`,
 				fmt.Fprint(c.ErrOrStderr(), stillRefusing(c.Context(), l, s.Namespace))
 			}
 			_, err = fmt.Fprintf(c.OutOrStdout(), "off for %s until %s, by %s; end it with: syncgate on %s\n",
-				described(s), s.Until, gate.ASCII(s.By), o.flagsFor())
+				o.described(s), s.Until, gate.ASCII(s.By), o.flagsFor())
 			return err
 		},
 	}
@@ -169,13 +191,13 @@ func newOn() *cobra.Command {
 			}
 			err = l.RemoveSwitch(c.Context(), o.gate, s)
 			if errors.Is(err, live.ErrNoSwitch) {
-				_, err = fmt.Fprintf(c.OutOrStdout(), "the gate is on for %s: there was no switch\n", described(s))
+				_, err = fmt.Fprintf(c.OutOrStdout(), "the gate is on for %s: there was no switch\n", o.described(s))
 				return err
 			}
 			if err != nil {
 				return switchError(err, o.gate)
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "the gate is on again for %s as soon as the kubelet has brought the ConfigMap\n", described(s))
+			_, err = fmt.Fprintf(c.OutOrStdout(), "the gate is on again for %s as soon as the kubelet has brought the ConfigMap\n", o.described(s))
 			return err
 		},
 	}
@@ -186,13 +208,23 @@ func newOn() *cobra.Command {
 // flagsFor repeats the flags that name the switch.
 func (o *switchFlags) flagsFor() string {
 	text, usual := "--namespace "+o.namespace, manifests.Namespace
-	if o.app != "" {
+	switch {
+	case o.app != "":
 		text, usual = "--app "+o.app, argoNamespace
+	case o.kustomization != "":
+		text = "--kustomization " + o.kustomization
 	}
 	if o.gate != usual {
 		text += " --gate-namespace " + o.gate
 	}
 	return text
+}
+
+func (o *switchFlags) described(s offswitch.Switch) string {
+	if o.kustomization != "" {
+		return "Kustomization " + o.kustomization
+	}
+	return described(s)
 }
 
 func described(s offswitch.Switch) string {
@@ -214,8 +246,8 @@ func switchError(err error, namespace string) error {
 }
 
 func listSwitches(c *cobra.Command, o switchFlags) error {
-	if o.namespace != "" || o.app != "" {
-		return usage(c, "--list lists all: leave out --namespace and --app")
+	if o.namespace != "" || o.app != "" || o.kustomization != "" {
+		return usage(c, "--list lists all: leave out --namespace, --app and --kustomization")
 	}
 	l, err := o.connect()
 	if err != nil {

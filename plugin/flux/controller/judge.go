@@ -27,7 +27,7 @@ import (
 
 // judge fetches what the source has, builds it as Flux would, and evaluates it.
 // The error is ctx's, or one of reading from the cluster.
-func (r *Reconciler) judge(ctx context.Context, s subject, p *policy.Policy, from *meta.Artifact) (outcome, error) {
+func (r *Reconciler) judge(ctx context.Context, s subject, p *policy.Policy, from *meta.Artifact, off switched) (outcome, error) {
 	root, err := os.MkdirTemp("", "syncgate-flux-")
 	if err != nil {
 		return outcome{}, fmt.Errorf("making a folder: %w", err)
@@ -39,7 +39,7 @@ func (r *Reconciler) judge(ctx context.Context, s subject, p *policy.Policy, fro
 		}
 		return unavailable(fetchReason, err), nil
 	}
-	o, err := r.evaluate(ctx, s, p, root)
+	o, err := r.evaluate(ctx, s, p, root, off)
 	var refusal *app.Refusal
 	switch {
 	case errors.As(err, &refusal):
@@ -61,7 +61,7 @@ func within(r *app.Refusal, root string) *app.Refusal {
 }
 
 // evaluate judges what is in a folder.
-func (r *Reconciler) evaluate(ctx context.Context, s subject, p *policy.Policy, root string) (outcome, error) {
+func (r *Reconciler) evaluate(ctx context.Context, s subject, p *policy.Policy, root string, off switched) (outcome, error) {
 	settings, err := r.settings(s, p, root)
 	if err != nil {
 		return outcome{}, err
@@ -72,19 +72,26 @@ func (r *Reconciler) evaluate(ctx context.Context, s subject, p *policy.Policy, 
 	}
 	e := settings.Effective
 	v := b.Evaluate(e, r.Now().Unix())
-	if !v.Allowed() && !e.Warn {
-		return outcome{}, &app.Refusal{Sentence: v.Sentence()}
+	refusal := v.Sentence()
+	refusal.Warn = false
+	if !v.Allowed() && !e.Warn && !off.passes(&refusal) {
+		return outcome{}, &app.Refusal{Sentence: refusal}
 	}
 	o := outcome{approved: true, reason: approvedReason}
 	o.sentence = fmt.Sprintf("%d objects, %d gated, all allowed in %s", len(v.Results), v.Gated, e.Rules.Environment)
-	if !v.Allowed() {
-		o.reason, o.sentence = warnedReason, v.Sentence().String()
+	switch warning := v.Sentence(); {
+	case v.Allowed() && off.why != "":
+		o.sentence += "; the gate is " + off.why
+	case v.Allowed():
+	case e.Warn:
+		o.reason, o.sentence = warnedReason, warning.String()
+	default:
+		warning.Warn = true
+		o.reason, o.sentence = offReason, gate.ASCII(off.why)+"; "+warning.String()
 	}
 	if s.mode == application.PostBuild {
-		if o.values = b.Values; o.values[hook.Latch] == "" { // policy warns, and Flux could not build it all the same
-			sentence := v.Sentence()
-			sentence.Warn = false
-			return outcome{}, &app.Refusal{Sentence: sentence}
+		if o.values = b.Values; o.values[hook.Latch] == "" { // it may pass, and Flux could not build it all the same
+			return outcome{}, &app.Refusal{Sentence: refusal}
 		}
 		o.content = o.values[hook.Latch]
 		return o, nil

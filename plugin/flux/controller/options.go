@@ -25,6 +25,7 @@ type Options struct {
 	FluxNamespace string // whose Kustomizations policy calls by their bare names
 	EventsAddr    string // of notification-controller; empty: none
 	Concurrent    int    // Kustomizations judged at once
+	Off           string // directory of the off-switches; empty: none
 
 	ACL     acl.Options
 	Storage config.Options // StoragePath empty: no artifact mode
@@ -35,6 +36,7 @@ func (o *Options) BindFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.FluxNamespace, "flux-namespace", "flux-system", "namespace whose Kustomizations policy calls by their bare names; others are NAMESPACE_NAME")
 	f.StringVar(&o.EventsAddr, "events-addr", "", "address of notification-controller; empty for none")
 	f.IntVar(&o.Concurrent, "concurrent", 4, "Kustomizations that are judged at once")
+	f.StringVar(&o.Off, "off", "", "directory where the ConfigMap syncgate-off of the gate's namespace is mounted; empty for none")
 	o.ACL.BindFlags(f)
 	f.StringVar(&o.Storage.StoragePath, "storage-path", "", "folder for the artifacts that the gate publishes; without one there is no artifact mode")
 	f.StringVar(&o.Storage.StorageAddress, "storage-addr", ":9090", "address on which artifacts are served (plain HTTP; their digests are in the cluster)")

@@ -31,7 +31,7 @@ type outcome struct {
 // Reasons beside those of package gate.
 const (
 	approvedReason = "Approved"
-	warnedReason   = "Warned"         // policy only warns
+	warnedReason   = "Warned"         // policy only warns; offReason: an off-switch lets it pass
 	notReadyReason = "SourceNotReady" // nothing to judge yet
 	fetchReason    = "FetchFailed"
 )

@@ -37,6 +37,7 @@ type Reconciler struct {
 	Log     *slog.Logger
 	Now     func() time.Time
 
+	Off                  string // directory of the off-switches; empty: none
 	Environment          string
 	FluxNamespace        string
 	NoCrossNamespaceRefs bool
@@ -104,7 +105,8 @@ func (r *Reconciler) outcome(ctx context.Context, s subject) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	follows, err := r.followsFrom(ctx, s, p, from)
+	off := r.switched(s)
+	follows, err := r.followsFrom(ctx, s, p, from, off)
 	var refusal *app.Refusal
 	if errors.As(err, &refusal) {
 		return refused(err), nil
@@ -116,14 +118,14 @@ func (r *Reconciler) outcome(ctx context.Context, s subject) (outcome, error) {
 		return o, nil
 	}
 	start := time.Now()
-	o, err := r.judge(ctx, s, p, from)
+	o, err := r.judge(ctx, s, p, from, off)
 	if err != nil {
 		return outcome{}, err
 	}
 	r.Metrics.seconds.Observe(time.Since(start).Seconds())
 	r.Metrics.verdicts.WithLabelValues(o.reason).Inc()
 	o.revision, o.origin, o.digest = from.Revision, origin(from), from.Digest
-	if o.approved && o.reason != warnedReason {
+	if o.reason == approvedReason {
 		o.sentence = fmt.Sprintf("%s: %s", o.origin, o.sentence)
 	}
 	r.Log.Info("judged", "kustomization", key.String(), "mode", s.mode, "revision", o.revision, "approved", o.approved, "reason", o.reason, "took", time.Since(start).Round(time.Millisecond).String())
@@ -134,8 +136,8 @@ func (r *Reconciler) outcome(ctx context.Context, s subject) (outcome, error) {
 }
 
 // followsFrom names all that a verdict follows from, but for the time.
-func (r *Reconciler) followsFrom(ctx context.Context, s subject, p *policy.Policy, from *meta.Artifact) (string, error) {
-	parts := []any{string(s.GetUID()), s.Object["spec"], s.GetAnnotations(), s.GetLabels(), from.URL, from.Digest, from.Revision, p.Hash()}
+func (r *Reconciler) followsFrom(ctx context.Context, s subject, p *policy.Policy, from *meta.Artifact, off switched) (string, error) {
+	parts := []any{string(s.GetUID()), s.Object["spec"], s.GetAnnotations(), s.GetLabels(), from.URL, from.Digest, from.Revision, p.Hash(), off.key()}
 	for _, v := range s.variables() {
 		_, version, err := r.variablesFrom(ctx, s.GetNamespace(), v.Kind, v.Name)
 		if err != nil {

@@ -106,7 +106,7 @@ func (r *Reconciler) event(s subject, o outcome) {
 		metadata[group+eventv1.MetaOriginRevisionKey] = o.origin
 	}
 	kind := corev1.EventTypeWarning
-	if o.approved && o.reason != warnedReason {
+	if o.reason == approvedReason {
 		kind = corev1.EventTypeNormal
 	}
 	r.Events.AnnotatedEventf(s.Unstructured, nil, metadata, kind, o.reason, "Approve", "%s", o.sentence)

@@ -52,7 +52,7 @@ func Add(ctx context.Context, p *process.Process, o Options) error {
 	r := &Reconciler{
 		Client: p.GetClient(), Cache: p.GetCache(), Events: recorder, Loader: p.Policy, Fetcher: artifact.New(artifact.Limits{}),
 		Metrics: m, Log: p.Log, Now: time.Now,
-		Environment: o.Environment, FluxNamespace: o.FluxNamespace, NoCrossNamespaceRefs: o.ACL.NoCrossNamespaceRefs,
+		Off: o.Off, Environment: o.Environment, FluxNamespace: o.FluxNamespace, NoCrossNamespaceRefs: o.ACL.NoCrossNamespaceRefs,
 		memory: newMemory(),
 	}
 	if o.Storage.StoragePath != "" {
@@ -120,7 +120,7 @@ func (r *Reconciler) watch(ctx context.Context, p *process.Process, o Options) e
 		return fmt.Errorf("indexing Kustomizations: %w", err)
 	}
 	changed := make(chan event.GenericEvent)
-	if err := r.followPolicy(p, changed); err != nil {
+	if err := errors.Join(r.followPolicy(p, changed), r.followOff(p, changed)); err != nil {
 		return err
 	}
 	b := ctrl.NewControllerManagedBy(p).Named("kustomizations").
