@@ -71,6 +71,8 @@ var upSteps = []struct{ title, prints, then []string }{
 	{[]string{"another image", "refused"}, []string{"SYNC REFUSED [DigestMismatch]", "Deployment shop/web", "containers[web].image"}, []string{"Unknown 3 welcome ", "/shop/web:1@sha256:"}},
 	{[]string{"approve it"}, []string{"containers[web].image"}, []string{"Synced 3 welcome ", "/shop/web:2@sha256:"}},
 	{[]string{"Go around"}, []string{"SYNC REFUSED [", "Deployment shop/web", "resource requirements updated"}, []string{"/shop/web:2@sha256:"}},
+	{[]string{"Ask for more", "without a commit"}, []string{"SYNC REFUSED [ReceiptMissing]", "Service shop/web: no receipt for service"}, []string{"Unknown 3 welcome ", "/shop/web:2@sha256:"}},
+	{[]string{"Take it back"}, nil, []string{"Synced 3 welcome ", "/shop/web:2@sha256:"}},
 	{[]string{"Take the plugin out"}, []string{"[PluginMissing]"}, []string{"/shop/web:2@sha256:"}},
 	{[]string{"Put it back"}, nil, []string{"Synced 3 welcome ", "/shop/web:2@sha256:"}},
 }

@@ -130,6 +130,15 @@ Go around Argo CD: the webhook refuses with the same sentence, and lets pass wha
     kubectl set image deployment/web web='%[7]s:1' -n shop || true
     kubectl set resources deployment/web --requests=cpu=10m -n shop
 
+Ask for more of this application alone: another category must be signed, without a commit.
+
+    kubectl annotate application shop -n argocd syncgate.io/categories=service
+    kubectl get application shop -n argocd -o jsonpath='{.status.conditions[*].message}{"\n"}'
+
+Take it back.
+
+    kubectl annotate application shop -n argocd syncgate.io/categories-
+
 Take the plugin out: syncgate-controller says so on the application.
 
     kubectl patch application shop -n argocd --type=json -p '[{"op":"remove","path":"/spec/source/plugin"}]'

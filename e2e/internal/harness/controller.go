@@ -53,12 +53,7 @@ func (c *Controller) Mount() bool {
 	if u == nil || u.GetResourceVersion() == c.version {
 		return false
 	}
-	files := map[string]string{}
-	data, _ := u.Object["data"].(map[string]any)
-	for name, v := range data {
-		files[name], _ = v.(string)
-	}
-	c.Apps.Swap(files)
+	c.Apps.Swap(configMapFiles(u))
 	c.version = u.GetResourceVersion()
 	return true
 }

@@ -1,12 +1,19 @@
 package harness
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Mount is a folder as the kubelet makes one of a ConfigMap or a Secret: the
@@ -82,4 +89,51 @@ func (m *Mount) swap(files map[string]string) error {
 		return nil
 	}
 	return os.RemoveAll(m.File(last))
+}
+
+// mountPeriod is how often Follow looks: sooner than a kubelet, which takes up
+// to two minutes.
+const mountPeriod = 500 * time.Millisecond
+
+// Follow keeps the mount what a ConfigMap of the cluster holds until the end, as
+// a kubelet does. While there is none the folder is empty.
+func (m *Mount) Follow(c *Cluster, namespace, name string) {
+	m.T.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		version := ""
+		for ticker := time.NewTicker(mountPeriod); ; {
+			u, err := c.client.Resource(ConfigMaps).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				u, err = &unstructured.Unstructured{}, nil
+			}
+			if err == nil && u.GetResourceVersion() != version { // else it looks again
+				if err := m.swap(configMapFiles(u)); err != nil {
+					m.T.Errorf("mounting ConfigMap %s/%s: %v", namespace, name, err)
+					return
+				}
+				version = u.GetResourceVersion()
+			}
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	m.T.Cleanup(func() {
+		cancel()
+		wait.Wait()
+	})
+}
+
+// configMapFiles are what a mount of a ConfigMap holds.
+func configMapFiles(u *unstructured.Unstructured) map[string]string {
+	files := map[string]string{}
+	data, _ := u.Object["data"].(map[string]any)
+	for name, v := range data {
+		files[name], _ = v.(string)
+	}
+	return files
 }
