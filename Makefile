@@ -7,15 +7,16 @@ PROGRAMS := $(patsubst %,./%,$(filter-out cmd/internal,$(wildcard cmd/*)))
 FUZZTIME ?= 30s
 SOAK ?= 10m
 PUSHES ?= 200
+APPS ?= 200
 CORPUS ?= ../shared/corpus/open
 OUT ?= bin/corpus.tsv
 # What other renderers make of the same folder, if it stands beside it.
 EXPECT ?= $(patsubst %/,%,$(dir $(patsubst %/,%,$(CORPUS))))/RENDER.tsv
-# The version for argocd-up: v3.2.11 or v2.14.21.
+# The version for argocd-up and scale-argocd: v3.2.11 or v2.14.21.
 ARGOCD ?= v3.2.11
 IMAGE ?= ghcr.io/syncgate/syncgate:dev
 
-.PHONY: help demo argocd-up test e2e lint bench soak fuzz build corpus parity parity-flux invariance invariance-record flux-race image tidy
+.PHONY: help demo argocd-up test e2e lint bench soak fuzz build corpus parity parity-flux invariance invariance-record flux-race scale-argocd image tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -97,6 +98,11 @@ flux-race: ## push PUSHES times, signed and unsigned in turn, as fast as a real 
 	e2e/build.sh
 	export GOWORK=off SYNCGATE_E2E_FLUX_PUSHES='$(PUSHES)'
 	(cd e2e && go test -tags e2e -count=1 -timeout 60m -v -run '^TestFluxRace$$' .)
+
+scale-argocd: ## refresh APPS applications of 30 objects at once in a real Argo CD, natively and by the plugin (ARGOCD=v2.14.21: in that one)
+	e2e/build.sh native
+	export GOWORK=off SYNCGATE_E2E_SCALE='$(APPS)' SYNCGATE_E2E_SCALE_ARGOCD='$(ARGOCD)'
+	(cd e2e && go test -tags e2e -count=1 -timeout 60m -v -run '^TestOneApplicationHoldsUpNoOther$$' .)
 
 image: ## build the container image IMAGE
 	docker build --tag '$(IMAGE)' .

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -14,10 +15,16 @@ import (
 // cmp-server, each its own process, with a redis.
 type ArgoCD struct {
 	*Cluster
+	// Sidecar and RepoServer are the IDs of their processes.
+	Sidecar, RepoServer int
 }
 
 // On is Cluster.On.
-func (a *ArgoCD) On(t testing.TB) *ArgoCD { return &ArgoCD{a.Cluster.On(t)} }
+func (a *ArgoCD) On(t testing.TB) *ArgoCD {
+	view := *a
+	view.Cluster = a.Cluster.On(t)
+	return &view
+}
 
 // inCluster is Argo CD's name of the cluster that it runs in.
 const inCluster = "https://kubernetes.default.svc"
@@ -59,7 +66,21 @@ spec:
 // itself.
 func StartArgoCD(c *Cluster, b Binaries, pluginConfig string, pluginEnv ...string) *ArgoCD {
 	c.T.Helper()
-	a := &ArgoCD{c}
+	return StartArgoCDWith(c, b, ArgoCDOptions{Plugin: pluginConfig, Sidecar: pluginEnv})
+}
+
+// ArgoCDOptions are what StartArgoCDWith is told. The variables come after those
+// that the harness sets, so that they count.
+type ArgoCDOptions struct {
+	Plugin     string   // the folder of a plugin.yaml
+	Sidecar    []string // environment of the sidecar
+	Controller []string // environment of the application-controller
+}
+
+// StartArgoCDWith is StartArgoCD with more to choose.
+func StartArgoCDWith(c *Cluster, b Binaries, o ArgoCDOptions) *ArgoCD {
+	c.T.Helper()
+	a := &ArgoCD{Cluster: c}
 	for _, crd := range []string{"application-crd.yaml", "appproject-crd.yaml"} {
 		data, err := os.ReadFile(filepath.Join(b.ArgoCDManifests, "crds", crd))
 		if err != nil {
@@ -78,14 +99,15 @@ func StartArgoCD(c *Cluster, b Binaries, pluginConfig string, pluginEnv ...strin
 		"ARGOCD_GPG_ENABLED=false", "ARGOCD_TLS_DATA_PATH=" + c.Mkdir("tls"), "ARGOCD_SSH_DATA_PATH=" + c.Mkdir("ssh"),
 	}
 
-	c.start("argocd-cmp-server", append([]string{
+	sidecar := c.start("argocd-cmp-server", append([]string{
 		// Its own /tmp, as the container has: the plugins take turns there.
 		sockets, "ARGOCD_CMP_WORKDIR=" + c.Mkdir("cmp"), "TMPDIR=" + c.Mkdir("cmp-tmp"),
 		"PATH=" + filepath.Dir(b.Syncgate) + string(os.PathListSeparator) + os.Getenv("PATH"),
-	}, pluginEnv...), b.ArgoCD, "argocd-cmp-server", "--config-dir-path", pluginConfig, "--logformat", "text")
+	}, o.Sidecar...), b.ArgoCD, "argocd-cmp-server", "--config-dir-path", o.Plugin, "--logformat", "text")
+	a.Sidecar = sidecar.cmd.Process.Pid
 
 	port := c.freePort()
-	c.start("argocd-repo-server", append([]string{
+	server := c.start("argocd-repo-server", append([]string{
 		sockets, "TMPDIR=" + c.Mkdir("tmp"), "ARGOCD_ASK_PASS_SOCK=" + filepath.Join(c.Dir, "askpass.sock"),
 		// As manifests/argocd/README.md tells people to: a refusal takes the place of
 		// what was good before, and is looked at again at every second refresh.
@@ -96,6 +118,7 @@ func StartArgoCD(c *Cluster, b Binaries, pluginConfig string, pluginEnv ...strin
 	}, common...), b.ArgoCD, "argocd-repo-server", "--address", "127.0.0.1", "--port", fmt.Sprint(port),
 		"--metrics-address", "127.0.0.1", "--metrics-port", fmt.Sprint(c.freePort()),
 		"--disable-tls", "--redis", redis, "--logformat", "text")
+	a.RepoServer = server.cmd.Process.Pid
 	c.waitTCP("argocd-repo-server", port)
 	c.Eventually("plugin's socket", func() (string, bool) {
 		sockets, err := filepath.Glob(filepath.Join(c.Dir, "sock", "*.sock"))
@@ -104,12 +127,12 @@ func StartArgoCD(c *Cluster, b Binaries, pluginConfig string, pluginEnv ...strin
 
 	cert, key := c.plane.authority.issue(c.T, ArgoCDUser, []string{"system:masters"}, nil)
 	kubeconfig, metrics := c.kubeconfig("argocd", cert, key), c.freePort()
-	c.start("argocd-application-controller", append([]string{
+	c.start("argocd-application-controller", slices.Concat([]string{
 		"KUBECONFIG=" + kubeconfig, "ARGOCD_FAKE_IN_CLUSTER=true", "ARGOCD_SYNC_WAVE_DELAY=0",
 		"ARGOCD_RECONCILIATION_TIMEOUT=2s", "ARGOCD_RECONCILIATION_JITTER=0s",
 		// Show the first failure of a poll, too.
 		"ARGOCD_REPO_ERROR_GRACE_PERIOD_SECONDS=0s",
-	}, common...), b.ArgoCD, "argocd-application-controller", "--kubeconfig", kubeconfig, "-n", argoNamespace,
+	}, common, o.Controller), b.ArgoCD, "argocd-application-controller", "--kubeconfig", kubeconfig, "-n", argoNamespace,
 		"--repo-server", fmt.Sprintf("127.0.0.1:%d", port), "--repo-server-plaintext",
 		"--redis", redis, "--metrics-port", fmt.Sprint(metrics), "--logformat", "text")
 	c.waitHTTP(&http.Client{Timeout: 2 * time.Second}, fmt.Sprintf("http://127.0.0.1:%d/healthz", metrics))
