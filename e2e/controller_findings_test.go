@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,18 +21,7 @@ func TestTheControllerTellsWhatGoesAroundTheGate(t *testing.T) {
 	e := harness.New(t)
 	b := harness.Build(e)
 	c := harness.StartCluster(e, b)
-	for _, crd := range []string{"application-crd.yaml", "appproject-crd.yaml"} {
-		data, err := os.ReadFile(filepath.Join(b.ArgoCDManifests, "crds", crd))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Apply(data)
-	}
-	c.Kubectl(nil, "create", "namespace", "argocd")
-	e.Eventually("Argo CD's kinds", func() (string, bool) {
-		r := c.TryKubectl(nil, "get", "applications", "--namespace", "argocd")
-		return string(r.Stderr), r.Status == 0
-	})
+	installArgoKinds(c, b, "argocd")
 	const respect = gatedSource + ", syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]}, ignoreDifferences: [{kind: Deployment, jsonPointers: [/spec/template]}]"
 	want := map[string]string{"bare": "PluginMissing", "second": "UngatedSource", "hydrated": "SourceHydrator", "local": "LocalSync", "rollback": "UngatedOperation", "live": "RespectIgnoreDifferences"}
 	for _, app := range []string{

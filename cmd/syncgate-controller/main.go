@@ -50,6 +50,10 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	// Beside what it does anyway, each refresh is two requests: with the client's
+	// own limit --refresh-rate would be no more than a wish.
+	config.QPS = float32(20 + 2*o.argocd.Rate)
+	config.Burst = 30 + 2*o.argocd.Burst
 	o.process.Cache = map[client.Object]cache.ByObject{}
 	if o.argocdOn {
 		maps.Copy(o.process.Cache, o.argocd.Cache())

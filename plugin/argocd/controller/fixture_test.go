@@ -160,14 +160,15 @@ spec: {template: {spec: {containers: [{name: a, image: "ghcr.io/shop/`+name+`:1@
 // world is a controller over a fake API server.
 type world struct {
 	*Controller
-	t      *testing.T
-	dir    string
-	events *events.FakeRecorder
-	now    time.Time
-	forbid map[string]bool // kinds that must not be listed
-	fail   map[string]bool // kinds whose list fails
-	lists  []string        // kinds that were listed, with the namespace
-	writes []string        // "patch Application web"
+	t         *testing.T
+	dir       string
+	events    *events.FakeRecorder
+	now       time.Time
+	forbid    map[string]bool // kinds that must not be listed
+	fail      map[string]bool // kinds whose list fails
+	meanwhile func()          // called once while the record of refreshes is on its way
+	lists     []string        // kinds that were listed, with the namespace
+	writes    []string        // "patch Application web"
 
 	registry *prometheus.Registry
 }
@@ -204,6 +205,14 @@ func newWorld(t *testing.T, dir string, objects ...client.Object) *world {
 				w.lists = append(w.lists, kind+" in "+o.Namespace)
 			}
 			return c.List(ctx, list, opts...)
+		},
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, o, opts...)
+			if f := w.meanwhile; f != nil && key.Name == Refreshed {
+				w.meanwhile = nil
+				f()
+			}
+			return err
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			w.wrote("patch", o)

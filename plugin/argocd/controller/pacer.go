@@ -14,9 +14,10 @@ import (
 type pacer struct {
 	limit *rate.Limiter
 
-	mu     sync.Mutex
-	due    map[string]refresh // by the application's key
-	change chan struct{}      // of one element: look again
+	mu       sync.Mutex
+	due      map[string]refresh // by the application's key
+	finished map[string]stamp   // what was asked for since begin
+	change   chan struct{}      // of one element: look again
 }
 
 // refresh is one that is due.
@@ -27,7 +28,15 @@ type refresh struct {
 }
 
 func newPacer(perSecond float64, burst int) *pacer {
-	return &pacer{limit: rate.NewLimiter(rate.Limit(perSecond), burst), due: map[string]refresh{}, change: make(chan struct{}, 1)}
+	return &pacer{limit: rate.NewLimiter(rate.Limit(perSecond), burst), due: map[string]refresh{}, finished: map[string]stamp{}, change: make(chan struct{}, 1)}
+}
+
+// begin is said before it is read what was refreshed: what is asked for from now
+// on may not be in there, and is not to be put anew.
+func (p *pacer) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.finished)
 }
 
 // put makes a refresh due. One that is there for the same reason keeps its time,
@@ -36,6 +45,9 @@ func (p *pacer) put(key string, r refresh) (isNew bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if old, there := p.due[key]; there && old.want == r.want {
+		return false
+	}
+	if done, there := p.finished[key]; there && done == r.want {
 		return false
 	}
 	p.due[key] = r
@@ -75,6 +87,7 @@ func (p *pacer) next(now time.Time) (key string, r refresh, wait time.Duration, 
 func (p *pacer) done(key string, r refresh) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.finished[key] = r.want
 	if p.due[key] == r {
 		delete(p.due, key)
 	}

@@ -118,6 +118,7 @@ func (c *Controller) configMap(ctx context.Context, name string) (*corev1.Config
 // schedule makes due the refreshes of Applications that were judged by
 // something else than what holds now.
 func (c *Controller) schedule(ctx context.Context, p *policy.Policy, apps []application, published, off map[string]string) error {
+	c.pace.begin()
 	record, err := c.configMap(ctx, Refreshed)
 	if err != nil {
 		return err

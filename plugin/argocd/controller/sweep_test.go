@@ -81,6 +81,25 @@ func TestARestartRefreshesNothingAgain(t *testing.T) {
 	}
 }
 
+// TestARefreshDuringASweepIsNotAskedForAgain: what the sweep has read does not
+// know of it.
+func TestARefreshDuringASweepIsNotAskedForAgain(t *testing.T) {
+	w := newWorld(t, files(t, ""), app(t, "web"), app(t, "api"))
+	w.sweep()
+	w.meanwhile = func() { w.refreshAll() }
+	w.sweep()
+	if w.pace.size() != 0 {
+		t.Errorf("%d refreshes are due that were just made", w.pace.size())
+	}
+	// Whoever takes the record away gets them all again.
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: Refreshed}}
+	must(t, w.Client.Update(context.Background(), cm))
+	w.sweep()
+	if w.pace.size() != 2 {
+		t.Errorf("%d refreshes are due, want 2", w.pace.size())
+	}
+}
+
 func TestEveryGatedApplicationIsRefreshedForAPolicy(t *testing.T) {
 	w := settled(t, files(t, ""), app(t, "web"), app(t, "api"), native(t, "old"))
 	w.reload("mode: {render: Warn}\n")
