@@ -170,6 +170,7 @@ func TestSettingsThatCannotBeHonouredAreRefusedByName(t *testing.T) {
 		{"a variable in plugin.env", argo("    plugin: {name: syncgate, env: [{name: A, value: $ARGOCD_APP_NAME}]}\n"), "env[0].value holds '$'"},
 		{"values that are no object", argo("    helm: {values: '[1]'}\n"), "spec.source.helm.values: helm.values: "},
 		{"values with a duplicate key", argo("    helm: {values: \"a: 1\\na: 2\"}\n"), "spec.source.helm.values: "},
+		{"values of several documents, of which Helm 3 reads one", argo("    helm: {values: \"a: 1\\n---\\na: 2\"}\n"), "spec.source.helm.values: helm.values: holds several YAML documents"},
 		{"Helm 2", argo("    helm: {version: v2}\n"), `spec.source.helm.version is "v2"`},
 		{"a value of another type", argo("    helm: {skipCrds: 'yes', valueFiles: a.yaml}\n"), "spec.source.helm.skipCrds is not true or false; spec.source.helm.valueFiles is not a list of strings"},
 		{"a chart from a repository", argo("    chart: web\n"), "spec.source.chart has no directory in Git to keep a lock in"},

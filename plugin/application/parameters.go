@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/syncgate/syncgate/plugin/internal/manifest"
 	"github.com/syncgate/syncgate/plugin/render"
 )
 
@@ -131,6 +132,12 @@ func (p Parameter) fits(form string) bool {
 
 // values reads inline values, one YAML object.
 func values(text string) (map[string]any, error) {
+	if err := manifest.SingleDocument([]byte(text)); err != nil {
+		if errors.Is(err, manifest.ErrSeveralDocuments) {
+			return nil, fmt.Errorf("helm.values: %w", err)
+		}
+		return nil, fmt.Errorf("helm.values: %w", plain(err))
+	}
 	var out map[string]any
 	if err := yaml.UnmarshalStrict([]byte(text), &out); err != nil {
 		return nil, fmt.Errorf("helm.values: %w", plain(err))

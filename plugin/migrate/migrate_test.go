@@ -208,6 +208,7 @@ func TestWhatCannotMoveIsListedAndNothingIsWritten(t *testing.T) {
 		{"what nobody knows", argo("    helm: {shiny: true}\n"), []string{"spec.source.helm.shiny"}},
 		{"what nobody knows of a source", argo("    shiny: true\n"), []string{"spec.source"}},
 		{"values that are no object", argo("    helm: {values: '[1]'}\n"), []string{"spec.source"}},
+		{"values of several documents", argo("    helm: {values: \"a: 1\\n---\\na: 2\"}\n"), []string{"spec.source"}},
 		{"values of another type", argo("    helm: {skipCrds: 'yes'}\n"), []string{"spec.source"}},
 		{"a hydrator", strings.Replace(argo(""), "  source:", "  sourceHydrator: {drySource: {path: x}}\n  source:", 1), []string{"spec.sourceHydrator"}},
 		{"no source", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {project: x}\n", []string{"spec"}},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/syncgate/syncgate/plugin/internal/manifest"
 	"github.com/syncgate/syncgate/plugin/render/internal/repo"
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
@@ -209,6 +210,11 @@ func (w *walker) walk(rel string, depth int) error {
 // add adds a file, or the files of a packed subchart in its place, so that one
 // budget holds for all archives.
 func (w *walker) add(name string, data []byte, depth int) error {
+	if isValues(name) {
+		if err := manifest.SingleDocument(data); err != nil {
+			return fmt.Errorf("%q: %w", name, err)
+		}
+	}
 	folder, packed := strings.CutSuffix(name, ".tgz")
 	if !packed || !isSubchart(name) {
 		w.files = append(w.files, &archive.BufferedFile{Name: name, Data: data})
@@ -231,6 +237,13 @@ func (w *walker) add(name string, data []byte, depth int) error {
 		}
 	}
 	return nil
+}
+
+// isValues reports whether name is that of the values of the chart or of a
+// subchart.
+func isValues(name string) bool {
+	dir, file := path.Split(name)
+	return file == "values.yaml" && (dir == "" || isSubchart(path.Clean(dir)))
 }
 
 // isSubchart reports whether name stands where Helm looks for a subchart:

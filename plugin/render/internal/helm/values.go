@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/syncgate/syncgate/plugin/internal/manifest"
 	"github.com/syncgate/syncgate/plugin/render/internal/repo"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/strvals"
@@ -29,6 +30,9 @@ func (s Settings) values(tree *repo.Tree, dir string) (map[string]any, error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading values: %w", err)
+		}
+		if err := manifest.SingleDocument(data); err != nil {
+			return nil, fmt.Errorf("values file %q: %w", name, err)
 		}
 		m, err := loader.LoadValues(bytes.NewReader(data))
 		if err != nil {
