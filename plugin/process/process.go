@@ -88,9 +88,19 @@ func New(config *rest.Config, o Options) (*Process, error) {
 	return p, errors.Join(
 		metrics.Registry.Register(p.failed), metrics.Registry.Register(p.loaded),
 		mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping),
-		mgr.Add(manager.RunnableFunc(p.watchPolicy)),
+		mgr.Add(always(p.watchPolicy)),
 	)
 }
+
+// always runs whether this process leads or not: one that begins to lead must
+// not judge by a policy of long ago.
+type always func(context.Context) error
+
+// Start runs until ctx ends.
+func (f always) Start(ctx context.Context) error { return f(ctx) }
+
+// NeedLeaderElection says that it does not wait.
+func (always) NeedLeaderElection() bool { return false }
 
 // Changed returns a channel that has something when another policy is in force
 // than before. It is for one reader, and asked for before Start.
