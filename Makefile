@@ -16,7 +16,7 @@ EXPECT ?= $(patsubst %/,%,$(dir $(patsubst %/,%,$(CORPUS))))/RENDER.tsv
 ARGOCD ?= v3.2.11
 IMAGE ?= ghcr.io/syncgate/syncgate:dev
 
-.PHONY: help demo argocd-up test e2e lint bench soak fuzz build corpus parity parity-flux invariance invariance-record flux-race scale-argocd image tidy
+.PHONY: help demo argocd-up flux-up test e2e lint bench soak fuzz build corpus parity parity-flux invariance invariance-record flux-race scale-argocd image tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -29,6 +29,12 @@ argocd-up: ## start Argo CD with the gate and an application on loopback, to loo
 	cd e2e
 	GOWORK=off go build -o ../bin/argocd-up ./up
 	exec ../bin/argocd-up --argocd '$(ARGOCD)'
+
+flux-up: ## start Flux with the gate in both modes and two applications on loopback, to look at, until Ctrl-C
+	@e2e/build.sh >/dev/null
+	cd e2e
+	GOWORK=off go build -o ../bin/flux-up ./up
+	exec ../bin/flux-up --flux
 
 test: ## run the tests that need nothing but Go and git
 	.ci/run test

@@ -16,7 +16,7 @@ import (
 	"github.com/syncgate/syncgate/e2e/internal/harness"
 )
 
-// paragraph is one of what "make argocd-up" prints that has commands.
+// paragraph is one of what "make argocd-up" or "make flux-up" prints that has commands.
 type paragraph struct {
 	title    string
 	commands []string
@@ -53,40 +53,25 @@ func (n newcomer) sh(commands ...string) string {
 	return string(n.Run(n.Dir, nil, "sh", "-c", "set -e\nexec 2>&1\n"+n.setup+strings.Join(commands, "\n")))
 }
 
-// state is what there is to see of the application.
-func (n newcomer) state() string {
-	n.T.Helper()
-	get := func(what, path string) string {
-		return fmt.Sprintf("kubectl get %s -o jsonpath='{%s} '", what, path)
-	}
-	return n.sh(get("application shop -n argocd", ".status.sync.status"), get("deployment web -n shop", ".spec.replicas"),
-		get("configmap web -n shop", ".data.greeting"), get("deployment web -n shop", ".spec.template.spec.containers[0].image"))
+// look is a command that prints a field of an object, and a space.
+func look(what, path string) string {
+	return fmt.Sprintf("kubectl get %s -o jsonpath='{%s} '", what, path)
 }
 
-// upSteps are the paragraphs after the first: what their commands print in the
-// end, and what is then so.
-var upSteps = []struct{ title, prints, then []string }{
-	{[]string{"Look at it"}, []string{"deployment.apps/web", "service/web", "Running"}, []string{"Synced 2 hello ", "/shop/web:1@sha256:"}},
-	{[]string{"needs nobody"}, nil, []string{"Synced 3 welcome ", "/shop/web:1@sha256:"}},
-	{[]string{"another image", "refused"}, []string{"SYNC REFUSED [DigestMismatch]", "Deployment shop/web", "containers[web].image"}, []string{"Unknown 3 welcome ", "/shop/web:1@sha256:"}},
-	{[]string{"approve it"}, []string{"containers[web].image"}, []string{"Synced 3 welcome ", "/shop/web:2@sha256:"}},
-	{[]string{"Go around"}, []string{"SYNC REFUSED [", "Deployment shop/web", "resource requirements updated"}, []string{"/shop/web:2@sha256:"}},
-	{[]string{"Ask for more", "without a commit"}, []string{"SYNC REFUSED [ReceiptMissing]", "Service shop/web: no receipt for service"}, []string{"Unknown 3 welcome ", "/shop/web:2@sha256:"}},
-	{[]string{"Take it back"}, nil, []string{"Synced 3 welcome ", "/shop/web:2@sha256:"}},
-	{[]string{"Take the plugin out"}, []string{"[PluginMissing]"}, []string{"/shop/web:2@sha256:"}},
-	{[]string{"Put it back"}, nil, []string{"Synced 3 welcome ", "/shop/web:2@sha256:"}},
-}
+// upStep is a paragraph: what its commands print in the end, and what is then so.
+type upStep struct{ title, prints, then []string }
 
-// TestArgoCDUpShowsANewcomerAllOfIt runs what "make argocd-up" runs, then every
-// command that it prints, and ends it as Ctrl-C does.
-func TestArgoCDUpShowsANewcomerAllOfIt(t *testing.T) {
+// startUp runs what "make argocd-up" runs, with flags, then every command that it
+// prints, and ends it as Ctrl-C does. steps are the paragraphs after the first,
+// state the commands that show what is so.
+func startUp(t *testing.T, flags []string, steps []upStep, state ...string) {
 	e := harness.New(t)
-	program, tmp := e.Path("bin", "argocd-up"), e.Mkdir("t")
+	program, tmp := e.Path("bin", "up"), e.Mkdir("t")
 	build := exec.Command("go", "build", "-o", program, "./up")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	up := exec.Command(program)
+	up := exec.Command(program, flags...)
 	up.Env = append(os.Environ(), "TMPDIR="+tmp)
 	var stderr strings.Builder
 	up.Stderr = &stderr
@@ -108,40 +93,41 @@ func TestArgoCDUpShowsANewcomerAllOfIt(t *testing.T) {
 	}
 	defer func() {
 		if up.ProcessState == nil { // a failure, before the end
-			t.Logf("ending argocd-up: %v: %s", end(), stderr.String())
+			t.Logf("ending it: %v: %s", end(), stderr.String())
 		}
 	}()
 	var printed strings.Builder
 	for lines := bufio.NewScanner(stdout); lines.Scan() && !strings.Contains(lines.Text(), "Ctrl-C ends all of it"); {
 		printed.WriteString(lines.Text() + "\n")
 	}
-	report(t, "what argocd-up prints", printed.String())
+	report(t, "what it prints", printed.String())
 	all := paragraphs(printed.String())
-	if len(all) != 1+len(upSteps) {
-		t.Fatalf("%d paragraphs with commands, want %d", len(all), 1+len(upSteps))
+	if len(all) != 1+len(steps) {
+		t.Fatalf("%d paragraphs with commands, want %d", len(all), 1+len(steps))
 	}
 
 	n := newcomer{e, strings.Join(all[0].commands, "\n") + "\n"}
-	for i, step := range upSteps {
+	for i, step := range steps {
 		p := all[1+i]
 		if !harness.ContainsAll(p.title, step.title) {
 			t.Fatalf("paragraph %q, want one with %q", p.title, step.title)
 		}
-		text := n.sh(p.commands...)
+		first, text := n.sh(p.commands...), ""
 		last := p.commands[len(p.commands)-1]
 		e.Eventually(p.title, func() (string, bool) {
+			text = first
 			if step.prints == nil || harness.ContainsAll(text, step.prints) {
 				return text, true
 			}
 			if strings.HasPrefix(last, "kubectl get ") { // a person looks again
-				text = n.sh(last)
+				text += "\n" + n.sh(last)
 			}
-			return text, false
+			return text, harness.ContainsAll(text, step.prints)
 		})
 		report(t, p.title, text)
 		e.Eventually(fmt.Sprintf("%q", step.then), func() (string, bool) {
-			state := n.state()
-			return state, harness.ContainsAll(state, step.then)
+			now := n.sh(state...)
+			return now, harness.ContainsAll(now, step.then)
 		})
 	}
 

@@ -1,9 +1,10 @@
 // Command up starts what the end-to-end tests run in, for a newcomer to look at:
-// a control plane, a real Argo CD with the plugin, the webhook and the controller
-// as manifests/ has them, an image registry, and one application in a local Git
-// repository. All of it is on loopback and ends with Ctrl-C.
+// a control plane, a real Argo CD with the plugin and the controller, or a real
+// Flux with the gate, and the webhook, as manifests/ has them, an image registry,
+// and an example in a local Git repository. All of it is on loopback and ends
+// with Ctrl-C.
 //
-// "make argocd-up" runs it. It needs Go and git.
+// "make argocd-up" and "make flux-up" run it. It needs Go and git.
 package main
 
 import (
@@ -19,23 +20,29 @@ import (
 
 func main() {
 	version := flag.String("argocd", harness.ArgoCD3, "version of Argo CD, "+harness.ArgoCD2+" or "+harness.ArgoCD3)
+	withFlux := flag.Bool("flux", false, "start Flux instead")
 	flag.Parse()
 	if flag.NArg() > 0 || *version != harness.ArgoCD2 && *version != harness.ArgoCD3 {
 		flag.Usage()
 		os.Exit(2)
 	}
+	rest := argoCD(*version)
+	if *withFlux {
+		rest = flux
+	}
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
-	os.Exit(run(*version, interrupted, os.Stdout, os.Stderr))
+	os.Exit(run(rest, interrupted, os.Stdout, os.Stderr))
 }
 
-// run returns the status of the program.
-func run(version string, interrupted <-chan os.Signal, stdout, stderr io.Writer) int {
+// run returns the status of the program. rest starts what is not common to all
+// that it can start, and prints how to look at it.
+func run(rest func(*starter), interrupted <-chan os.Signal, stdout, stderr io.Writer) int {
 	s := &session{stderr: stderr}
 	end := make(chan struct{}) // the start is over, however
 	go func() {
 		defer close(end)
-		start(s, version, stdout, stderr)
+		rest(newStarter(s, stdout))
 	}()
 	select {
 	case <-interrupted: // during the start, which now fails sooner or later: what it started gets the signal, too
@@ -55,29 +62,27 @@ func run(version string, interrupted <-chan os.Signal, stdout, stderr io.Writer)
 	return 0
 }
 
-// start starts everything and prints how to look at it.
-func start(s *session, version string, stdout, stderr io.Writer) {
-	e := harness.New(s)
-	b := harness.Build(e).With(version)
-	say := func(what string) { fmt.Fprintln(stderr, "starting", what, "...") }
+// starter has what everything is started on: a cluster with a node.
+type starter struct {
+	*harness.Env
+	b       harness.Binaries
+	cluster *harness.Cluster
+	stdout  io.Writer
+	session *session
+}
 
-	say("etcd, kube-apiserver, kube-controller-manager and a node")
-	cluster := harness.StartCluster(e, b)
-	harness.StartNode(cluster, "node")
-	a := newApplication(e, b, cluster)
-	say("Argo CD " + version + " with the plugin")
-	apps, off := harness.NewMount(e, "apps", nil), harness.NewMount(e, "off", nil)
-	argo := harness.StartArgoCD(cluster, b, b.Manifests+"/argocd", "SYNCGATE_POLICY="+a.policy.Path(), "SYNCGATE_APPS="+apps.Dir, "SYNCGATE_OFF="+off.Dir)
-	apps.Follow(cluster, "argocd", "syncgate-apps")
-	off.Follow(cluster, "argocd", "syncgate-off")
-	say("the controller and the webhook")
-	// What it publishes is mounted at once here, and not within two minutes.
-	harness.StartController(cluster, b, apps, a.policy.Dir, "--settle=3s")
-	webhooks := harness.StartWebhooks(cluster, b, 1, a.policy.Dir)
-	webhooks.Install(harness.WebhookConfiguration(e, b, a.policy.Path()))
-	say("the application shop")
-	argo.Create(harness.ApplicationOptions{
-		Name: "shop", RepoURL: a.repo.URL, Path: appPath, Namespace: "shop", SelfHeal: true, NoRetry: true,
-	}).WaitSynced(a.release())
-	a.explain(stdout, version)
+func newStarter(s *session, stdout io.Writer) *starter {
+	e := harness.New(s)
+	st := &starter{Env: e, b: harness.Build(e), stdout: stdout, session: s}
+	st.say("etcd, kube-apiserver, kube-controller-manager and a node")
+	st.cluster = harness.StartCluster(e, st.b)
+	harness.StartNode(st.cluster, "node")
+	return st
+}
+
+func (s *starter) say(what string) { fmt.Fprintln(s.session.stderr, "starting", what, "...") }
+
+// webhook starts the admission webhook by the example's policy.
+func (s *starter) webhook(b harness.Binaries, x *example) {
+	harness.StartWebhooks(s.cluster, b, 1, x.policy.Dir).Install(harness.WebhookConfiguration(s.Env, b, x.policy.Path()))
 }
