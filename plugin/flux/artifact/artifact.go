@@ -22,8 +22,8 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// Classes of errors, told apart with errors.Is. Whatever is none of them may
-// pass if it is tried again.
+// Classes of errors, told apart with errors.Is. ErrTooLarge and ErrUnsafe are
+// about what was packed and stay; all others may pass if it is tried again.
 var (
 	// ErrNotFound: there is no such file, because the source has a newer one or
 	// has lost it. It comes back by itself.
@@ -54,8 +54,9 @@ const (
 
 // Fetcher fetches artifacts. It may be used by several goroutines.
 type Fetcher struct {
-	limits Limits
-	client *retryablehttp.Client
+	limits    Limits
+	client    *retryablehttp.Client
+	checkouts checkouts
 }
 
 // New returns a Fetcher that tries a request four times at most: what a

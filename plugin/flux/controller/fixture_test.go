@@ -167,6 +167,7 @@ func newWorld(t *testing.T, mode application.Mode) *world {
 		Client: c, Cache: c, Events: w.events, Loader: loader, Fetcher: artifact.New(artifact.Limits{Time: 5 * time.Second}), Storage: st, Metrics: m,
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return w.now }, FluxNamespace: "flux-system", memory: newMemory(),
 	}
+	w.Fetcher.Close() // what is read is not kept: each verdict is a fetch
 	return w
 }
 

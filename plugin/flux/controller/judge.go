@@ -15,6 +15,7 @@ import (
 
 	"github.com/syncgate/syncgate/plugin/app"
 	"github.com/syncgate/syncgate/plugin/application"
+	"github.com/syncgate/syncgate/plugin/flux/artifact"
 	"github.com/syncgate/syncgate/plugin/flux/hook"
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/internal/manifest"
@@ -28,17 +29,11 @@ import (
 // judge fetches what the source has, builds it as Flux would, and evaluates it.
 // The error is ctx's, or one of reading from the cluster.
 func (r *Reconciler) judge(ctx context.Context, s subject, p *policy.Policy, from *meta.Artifact, off switched) (outcome, error) {
-	root, err := os.MkdirTemp("", "syncgate-flux-")
+	root, release, err := r.Fetcher.Checkout(ctx, from.URL, from.Digest)
 	if err != nil {
-		return outcome{}, fmt.Errorf("making a folder: %w", err)
+		return notFetched(ctx, err)
 	}
-	defer os.RemoveAll(root)
-	if err := r.Fetcher.Fetch(ctx, from.URL, from.Digest, root); err != nil {
-		if ctx.Err() != nil {
-			return outcome{}, ctx.Err()
-		}
-		return unavailable(fetchReason, err), nil
-	}
+	defer release()
 	o, err := r.evaluate(ctx, s, p, root, off)
 	var refusal *app.Refusal
 	switch {
@@ -50,7 +45,21 @@ func (r *Reconciler) judge(ctx context.Context, s subject, p *policy.Policy, fro
 	return o, nil
 }
 
-// within leaves the folder, which is another one each time, out of a refusal:
+// notFetched tells what may pass when it is tried again from what that digest
+// will always be: that is a verdict, and waits for another revision.
+func notFetched(ctx context.Context, err error) (outcome, error) {
+	if ctx.Err() != nil {
+		return outcome{}, ctx.Err()
+	}
+	if !errors.Is(err, artifact.ErrTooLarge) && !errors.Is(err, artifact.ErrUnsafe) {
+		return unavailable(fetchReason, err), nil
+	}
+	r := app.Refuse(gate.RenderFailed, "%v", err)
+	r.Sentence.Fix = "change what the source packs: leave out what Flux does not apply (.sourceignore, spec.ignore of the source)"
+	return refused(r), nil
+}
+
+// within leaves the folder, which is another one for each artifact, out of a refusal:
 // the same verdict has the same words.
 func within(r *app.Refusal, root string) *app.Refusal {
 	for i := range r.Sentence.Items {

@@ -60,7 +60,17 @@ func Add(ctx context.Context, p *process.Process, o Options) error {
 			return err
 		}
 	}
+	if err := p.Add(manager.RunnableFunc(r.tidy)); err != nil {
+		return err
+	}
 	return r.watch(ctx, p, o)
+}
+
+// tidy removes what is kept of sources when the process ends.
+func (r *Reconciler) tidy(ctx context.Context) error {
+	<-ctx.Done()
+	r.Fetcher.Close()
+	return nil
 }
 
 // serve adds the server of artifacts. It serves where the controller leads, and
