@@ -54,6 +54,12 @@ func run(ctx context.Context, o options) error {
 	// own limit --refresh-rate would be no more than a wish.
 	config.QPS = float32(20 + 2*o.argocd.Rate)
 	config.Burst = 30 + 2*o.argocd.Burst
+	if o.fluxOn {
+		// A push is a verdict of every Kustomization of the repository, and that five
+		// requests. Flux's own controllers have limits like these.
+		config.QPS += 100
+		config.Burst += 300
+	}
 	o.process.Cache = map[client.Object]cache.ByObject{}
 	if o.argocdOn {
 		maps.Copy(o.process.Cache, o.argocd.Cache())

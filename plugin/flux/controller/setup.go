@@ -45,7 +45,7 @@ func Add(ctx context.Context, p *process.Process, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	recorder, err := events.NewRecorder(p.GetLogger(), o.EventsAddr, fieldOwner, events.WithManager(p))
+	recorder, err := record(p, o)
 	if err != nil {
 		return fmt.Errorf("preparing events: %w", err)
 	}
@@ -64,6 +64,20 @@ func Add(ctx context.Context, p *process.Process, o Options) error {
 		return err
 	}
 	return r.watch(ctx, p, o)
+}
+
+// record returns what takes events, and sends them on if there is whom to.
+func record(p *process.Process, o Options) (events.Recorder, error) {
+	kube, err := events.NewRecorder(p.GetLogger(), "", fieldOwner, events.WithManager(p))
+	if err != nil || o.EventsAddr == "" {
+		return kube, err
+	}
+	out, err := events.NewRecorder(p.GetLogger(), o.EventsAddr, fieldOwner, events.WithScheme(p.GetScheme()))
+	if err != nil {
+		return nil, err
+	}
+	n := &notifier{kube: kube, out: out, queue: make(chan notice, maxNotices), log: p.Log}
+	return n, p.Add(n)
 }
 
 // tidy removes what is kept of sources when the process ends.
