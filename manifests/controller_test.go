@@ -65,6 +65,11 @@ func TestTheControllerMayDoWhatItDoesAndNothingElse(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rights in Argo CD's namespace (-want +got):\n%s", diff)
 	}
+	var elsewhere rbacv1.ClusterRole
+	controllerFile(t, "namespaces.yaml", &elsewhere)
+	if diff := cmp.Diff(role.Rules[:2], elsewhere.Rules); diff != "" {
+		t.Errorf("rights in other namespaces with Applications (-want +got):\n%s", diff)
+	}
 	var apps, refreshed corev1.ConfigMap
 	controllerFile(t, "configmaps.yaml", &apps, &refreshed)
 	if apps.Name != settings.ConfigMap || refreshed.Name != controller.Refreshed || apps.Data != nil || refreshed.Data != nil {
@@ -163,7 +168,7 @@ func TestSettingsCountWithTheirComponent(t *testing.T) {
 func TestTheControllerBuildsBesideTheWebhook(t *testing.T) {
 	got := names(t, build(t, "resources: [../manifests/webhook, ../manifests/argocd/controller]\n", map[string]string{}))
 	want := slices.Sorted(slices.Values(append([]string{
-		"ClusterRole syncgate-controller-receipts", "ClusterRoleBinding syncgate-controller-receipts", "ConfigMap syncgate-apps", "ConfigMap syncgate-refreshed",
+		"ClusterRole syncgate-controller-applications", "ClusterRole syncgate-controller-receipts", "ClusterRoleBinding syncgate-controller-receipts", "ConfigMap syncgate-apps", "ConfigMap syncgate-refreshed",
 		"Deployment syncgate-controller", "NetworkPolicy syncgate-controller", "Role syncgate-controller", "RoleBinding syncgate-controller", "ServiceAccount syncgate-controller",
 		"ValidatingAdmissionPolicy syncgate-controller", "ValidatingAdmissionPolicyBinding syncgate-controller",
 	}, base...)))

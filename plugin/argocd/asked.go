@@ -3,6 +3,7 @@ package argocd
 import (
 	"cmp"
 	"errors"
+	"strings"
 
 	"github.com/syncgate/syncgate/plugin/app"
 	"github.com/syncgate/syncgate/plugin/gate"
@@ -21,6 +22,9 @@ func (r Request) asked(name string) (settings.Entry, error) {
 	if errors.Is(err, settings.ErrMissing) {
 		refusal := app.Refuse(gate.PolicyInvalid, "no settings are published for application %.80q", name)
 		refusal.Sentence.Fix = "wait two minutes and refresh; if that does not help, see whether syncgate-controller runs"
+		if namespace, _, other := strings.Cut(name, "_"); other { // of Argo CD's own it is the bare name
+			refusal.Sentence.Fix += " with --application-namespaces=" + namespace
+		}
 		return e, refusal
 	}
 	if err != nil {

@@ -42,7 +42,7 @@ func TestAnApplicationOfAnotherNamespaceHasItsWholeName(t *testing.T) {
 	r.Apps, r.Off = t.TempDir(), t.TempDir()
 	must(t, os.WriteFile(filepath.Join(r.Apps, "web"), []byte("{}"), 0o600))
 	_, err = generate()
-	refused(t, err, "PolicyInvalid", `no settings are published for application "team_web"`)
+	refused(t, err, "PolicyInvalid", `no settings are published for application "team_web"`, "see whether syncgate-controller runs with --application-namespaces=team")
 	must(t, os.WriteFile(filepath.Join(r.Apps, "team_web"), []byte("{}"), 0o600))
 	for app, off := range map[string]bool{"web": false, "team_web": true} {
 		s := offswitch.Switch{App: app, Until: time.Unix(r.Now+600, 0).UTC().Format(time.RFC3339), Reason: "drill", By: "alice"}

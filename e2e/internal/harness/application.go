@@ -14,6 +14,7 @@ import (
 type Application struct {
 	*ArgoCD
 	Name      string
+	Home      string // namespace of the Application itself; empty: Argo CD's
 	Namespace string // destination
 
 	operations int
@@ -43,6 +44,8 @@ func (a *ArgoCD) createApplication(name, repoURL, path, source, namespace string
 type ApplicationOptions struct {
 	Name, RepoURL, Path string
 	Source              string            // how to render: "plugin: {name: syncgate}"
+	Home                string            // namespace of the Application itself: Argo CD's
+	Project             string            // default
 	Server              string            // API server: that of Argo CD itself
 	Namespace           string            // destination
 	SelfHeal            bool              // undo what others change
@@ -57,7 +60,7 @@ func (a *ArgoCD) Create(o ApplicationOptions) *Application {
 	if err != nil {
 		a.T.Fatal(err)
 	}
-	retry := ""
+	home, retry := cmp.Or(o.Home, argoNamespace), ""
 	if o.NoRetry {
 		retry = "    retry: {limit: 0}\n"
 	}
@@ -65,16 +68,18 @@ func (a *ArgoCD) Create(o ApplicationOptions) *Application {
 kind: Application
 metadata: {name: %s, namespace: %s, annotations: %s}
 spec:
-  project: default
+  project: %s
   source: {repoURL: %q, path: %s, targetRevision: main, %s}
   destination: {server: %q, namespace: %s}
   syncPolicy:
     automated: {prune: true, selfHeal: %t}
     syncOptions: [CreateNamespace=true]
-%s`, o.Name, argoNamespace, annotations, o.RepoURL, o.Path, cmp.Or(o.Source, "plugin: {name: syncgate}"),
+%s`, o.Name, home, annotations, cmp.Or(o.Project, "default"), o.RepoURL, o.Path, cmp.Or(o.Source, "plugin: {name: syncgate}"),
 		cmp.Or(o.Server, inCluster), o.Namespace, o.SelfHeal, retry))
-	return &Application{ArgoCD: a, Name: o.Name, Namespace: o.Namespace}
+	return &Application{ArgoCD: a, Name: o.Name, Home: home, Namespace: o.Namespace}
 }
+
+func (a *Application) home() string { return cmp.Or(a.Home, argoNamespace) }
 
 // Status is what a person sees of an Application.
 type Status struct {
@@ -97,7 +102,7 @@ func (s Status) String() string {
 // Status reads the Application once.
 func (a *Application) Status() Status {
 	a.T.Helper()
-	u := a.Get(Applications, argoNamespace, a.Name)
+	u := a.Get(Applications, a.home(), a.Name)
 	if u == nil {
 		a.T.Fatalf("application %q is gone", a.Name)
 	}
@@ -164,7 +169,7 @@ func (a *Application) WaitFailed(want ...string) string {
 // Argo CD has made it.
 func (a *Application) Refresh(kind string) Status {
 	a.T.Helper()
-	a.Patch(Applications, argoNamespace, a.Name, map[string]any{
+	a.Patch(Applications, a.home(), a.Name, map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{"argocd.argoproj.io/refresh": kind}},
 	})
 	var s Status
@@ -200,7 +205,7 @@ func (a *Application) WaitRefusedAfresh(want ...string) string {
 			return s.String(), true
 		}
 		if !s.Annotated {
-			a.Patch(Applications, argoNamespace, a.Name, map[string]any{
+			a.Patch(Applications, a.home(), a.Name, map[string]any{
 				"metadata": map[string]any{"annotations": map[string]any{"argocd.argoproj.io/refresh": "hard"}},
 			})
 		}
@@ -215,7 +220,7 @@ func (a *Application) Sync(revision string) Status {
 	a.T.Helper()
 	a.operations++
 	id := fmt.Sprintf("e2e-%d", a.operations)
-	a.Patch(Applications, argoNamespace, a.Name, map[string]any{"operation": map[string]any{
+	a.Patch(Applications, a.home(), a.Name, map[string]any{"operation": map[string]any{
 		"initiatedBy": map[string]any{"username": "e2e"},
 		// How we know this operation from one that Argo CD starts by itself.
 		"info": []any{map[string]any{"name": "id", "value": id}},
@@ -223,7 +228,7 @@ func (a *Application) Sync(revision string) Status {
 	}})
 	var s Status
 	a.Eventually("end of the operation "+id, func() (string, bool) {
-		u := a.Get(Applications, argoNamespace, a.Name)
+		u := a.Get(Applications, a.home(), a.Name)
 		info, _, err := unstructured.NestedSlice(u.Object, "status", "operationState", "operation", "info")
 		if err != nil {
 			a.T.Fatal(err)
@@ -239,7 +244,7 @@ func (a *Application) Sync(revision string) Status {
 func (a *Application) Events() []string {
 	a.T.Helper()
 	var all []string
-	for _, u := range a.List(Events, argoNamespace, "") {
+	for _, u := range a.List(Events, a.home(), "") {
 		if Field(&u, "involvedObject", "name") == a.Name {
 			all = append(all, Field(&u, "type")+" "+Field(&u, "reason")+": "+Field(&u, "message"))
 		}

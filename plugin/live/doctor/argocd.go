@@ -72,17 +72,20 @@ func LookArgoCD(ctx context.Context, c *live.Cluster, o ArgoCD) (Report, error) 
 		return r, err
 	}
 	var seen []controller.Examined
+	others := map[string]int{}
 	for _, object := range all {
 		meta, _ := object["metadata"].(map[string]any)
 		if ns := text(meta, "namespace"); ns == o.ArgoNamespace || slices.Contains(o.Namespaces, ns) {
 			seen = append(seen, o.Examine(object, o.Policy))
+		} else {
+			others[ns]++
 		}
 	}
 	r.applications(seen)
 	if err := r.published(ctx, c, o, side, seen); err != nil {
 		return r, err
 	}
-	if err := r.parameters(ctx, c, o, side); err != nil {
+	if err := r.parameters(ctx, c, o, side, others); err != nil {
 		return r, err
 	}
 	if err := r.hidden(ctx, c, o); err != nil {

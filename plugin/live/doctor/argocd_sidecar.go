@@ -143,11 +143,12 @@ const (
 )
 
 // parameters are what Argo CD is told at its start.
-func (r *Report) parameters(ctx context.Context, c *live.Cluster, o ArgoCD, side sidecar) error {
+func (r *Report) parameters(ctx context.Context, c *live.Cluster, o ArgoCD, side sidecar, others map[string]int) error {
 	data, _, err := configMap(ctx, c, o.ArgoNamespace, "argocd-cmd-params-cm")
 	if err != nil {
 		return err
 	}
+	r.elsewhere(data, others)
 	r.timeouts(data, side)
 	r.cache(data, side)
 	if data["controller.diff.server.side"] == "true" {

@@ -70,7 +70,7 @@ func TestAnArgoCDWithTheGatePasses(t *testing.T) {
 	for _, c := range r.Checks {
 		got = append(got, c.Name)
 	}
-	want := []string{"sidecar", "policy", "sources", "operations", "differences", "annotations", "mode", "settings", "timeouts", "cache", "hidden", "policies"}
+	want := []string{"sidecar", "policy", "sources", "operations", "differences", "annotations", "mode", "settings", "namespaces", "timeouts", "cache", "hidden", "policies"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("checks (-want +got):\n%s", diff)
 	}
@@ -176,6 +176,49 @@ func TestWhatIsWrongWithAnArgoCD(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestApplicationsElsewhereAreNotOverlooked: those that Argo CD serves fail a
+// check until they are named, and then they are looked at.
+func TestApplicationsElsewhereAreNotOverlooked(t *testing.T) {
+	for _, tt := range []struct {
+		served, named string
+		failed        string // checks
+		warned        bool
+	}{
+		{"", "", "", true},
+		{"team-b", "", "", true},
+		{"team-a", "", "namespaces", false},
+		{"x, team-*", "", "namespaces", false},
+		{"/^team-[a-c]$/", "", "namespaces", false},
+		{"/(/", "", "namespaces", false},
+		{"[", "", "namespaces", false},
+		{"team-*", "team-a", "sources settings", false},
+	} {
+		s, o := argoStage(t)
+		s.Put(argoMaps, strings.Replace(parameters, `"data":{`, fmt.Sprintf(`"data":{"application.namespaces":%q,`, tt.served), 1))
+		for _, x := range []string{"web", "api"} {
+			s.Put(argoApps, fmt.Sprintf(`{"apiVersion":"argoproj.io/v1alpha1","kind":"Application","metadata":{"name":%q,"namespace":"team-a"},"spec":{"project":"shop",%s}}`, "in-a-"+x,
+				map[string]string{"web": plugged, "api": `"source":{"path":"api"}`}[x]))
+		}
+		if tt.named != "" {
+			o.Namespaces = []string{tt.named}
+		}
+		r, err := doctor.LookArgoCD(t.Context(), s.cluster, o)
+		must(t, err)
+		var failed []string
+		for _, c := range r.Checks {
+			if !c.OK {
+				failed = append(failed, c.Name)
+			}
+		}
+		if got := strings.Join(failed, " "); got != tt.failed {
+			t.Errorf("%q serves, %q is named: %q failed, want %q", tt.served, tt.named, got, tt.failed)
+		}
+		if warned := strings.Contains(strings.Join(r.Warnings, " "), "namespace team-a has 2 Applications, which"); warned != tt.warned {
+			t.Errorf("%q serves: warnings %q", tt.served, r.Warnings)
+		}
 	}
 }
 
