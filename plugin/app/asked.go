@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -17,12 +18,12 @@ const (
 )
 
 // EffectiveAsking is [Effective] with what the application asks for in
-// annotations of an object of the given kind. It is judged here, by this policy,
-// and what the controller found wrong by its own counts as well. The error is a
-// *Refusal.
+// annotations of an object of the given kind, "" if there is none. It is judged
+// here, by this policy, and what the controller found wrong by its own counts as
+// well. The error is a *Refusal.
 func EffectiveAsking(p *policy.Policy, kind string, a policy.App, environment string, asked settings.Entry) (policy.Effective, error) {
-	if _, err := Effective(p, a, environment); err != nil && asked.Environment == "" {
-		return policy.Effective{}, err // nothing that was asked for is the reason
+	if _, err := effective(p, a, environment); err != nil && asked.Environment == "" {
+		return policy.Effective{}, chosen(kind, err) // no annotation is the reason
 	}
 	e, err := p.ForAsking(a, environment, asked.Asked())
 	switch {
@@ -32,6 +33,31 @@ func EffectiveAsking(p *policy.Policy, kind string, a policy.App, environment st
 		return policy.Effective{}, NotAsked(kind, "%s", asked.Refused)
 	}
 	return e, nil
+}
+
+// chosen refuses over the environment, with the next step of whoever asks for
+// one in an object of the given kind: where the policy is right, it is not
+// theirs to change.
+func chosen(kind string, err error) *Refusal {
+	r := policyRefusal(err)
+	var e *policy.Error
+	if !errors.As(err, &e) {
+		return r
+	}
+	switch e.Choice {
+	case policy.WrongChoice:
+		r.Sentence.Fix = "change SYNCGATE_ENVIRONMENT in plugin.env of the Application to one of these"
+	case policy.MissingChoice:
+		switch kind {
+		case Application:
+			r.Sentence.Fix = "name one of these as SYNCGATE_ENVIRONMENT in plugin.env of the Application"
+		case Kustomization:
+			r.Sentence.Fix = "name one of these in the annotation syncgate.io/environment of the Kustomization"
+		default:
+			r.Sentence.Fix = "name one of these with --environment"
+		}
+	}
+	return r
 }
 
 // NotAsked refuses what the annotations of an object of the given kind ask for.

@@ -20,18 +20,18 @@ func LoadPolicy(path string) (*policy.Policy, error) {
 // Effective returns what a policy means for an application; environment is
 // what a person asked for, or empty. The error is a *Refusal.
 func Effective(p *policy.Policy, a policy.App, environment string) (policy.Effective, error) {
-	if environment != "" {
-		e, err := p.ForEnvironment(a, environment)
-		if err != nil {
-			return policy.Effective{}, policyRefusal(err)
-		}
-		return e, nil
-	}
-	e, err := p.For(a)
+	e, err := effective(p, a, environment)
 	if err != nil {
 		return policy.Effective{}, policyRefusal(err)
 	}
 	return e, nil
+}
+
+func effective(p *policy.Policy, a policy.App, environment string) (policy.Effective, error) {
+	if environment != "" {
+		return p.ForEnvironment(a, environment)
+	}
+	return p.For(a)
 }
 
 func policyRefusal(err error) *Refusal {
@@ -42,5 +42,8 @@ func policyRefusal(err error) *Refusal {
 	}
 	r := Refuse(reason, "%v", err)
 	r.Sentence.Fix = "mend the policy; retrying does not help"
+	if e != nil && e.Choice == policy.UnknownChoice {
+		r.Sentence.Fix = "whoever operates the gate: change --environment to one of these"
+	}
 	return r
 }

@@ -37,7 +37,7 @@ func TestAnnotationsTightenAndNeverRelax(t *testing.T) {
 		{"one of several environments", unsigned, several, `{"environment":"eu"}`, nil, "ReceiptMissing", []string{"--environment eu,"}},
 		{"an environment of others", configMap, several, `{"environment":"bank"}`, nil, "PolicyInvalid", []string{"policy.yaml line 3: environments: environment \"bank\" is not one that policy allows for application \"web\": prod, eu"}},
 		{"another environment than plugin.env", configMap, several, `{"environment":"eu"}`, []string{"ARGOCD_ENV_SYNCGATE_ENVIRONMENT=prod"}, "PolicyInvalid", []string{"plugin.env asks for"}},
-		{"no environment still", configMap, several, "{}", nil, "PolicyInvalid", []string{"several environments are possible", "Fix: mend the policy"}},
+		{"no environment still", configMap, several, "{}", nil, "PolicyInvalid", []string{"several environments are possible", "Fix: name one of these as SYNCGATE_ENVIRONMENT in plugin.env of the Application"}},
 		{"what the controller refused", configMap, prod, `{"refused":"annotation x is wrong"}`, nil, "PolicyInvalid", []string{"annotation x is wrong; Fix: change or remove the annotation"}},
 		{"a renderer", configMap, prod, `{"renderer":"directory"}`, nil, "", nil},
 		{"a renderer that does not fit", configMap, prod, `{"renderer":"helm"}`, nil, "RenderFailed", nil},

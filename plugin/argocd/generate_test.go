@@ -241,13 +241,14 @@ environments:
 		code, want     string // code "": allowed as far as the environment goes
 	}{
 		{"the only one that matches", "", nil, "ReceiptMissing", "--environment prod,"},
-		{"plugin.env takes part in the choice", "", []string{"ARGOCD_ENV_TIER=low"}, "PolicyInvalid", "several environments are possible"},
+		{"plugin.env takes part in the choice", "", []string{"ARGOCD_ENV_TIER=low"}, "PolicyInvalid", `several environments are possible for application "web": prod, stage; select one; Fix: name one of these as SYNCGATE_ENVIRONMENT in plugin.env of the Application`},
 		{"plugin.env selects", "", []string{"ARGOCD_ENV_TIER=low", "ARGOCD_ENV_SYNCGATE_ENVIRONMENT=stage"}, "ReceiptMissing", "--environment stage,"},
-		{"not what policy keeps for another", "", []string{"ARGOCD_ENV_SYNCGATE_ENVIRONMENT=bank"}, "PolicyInvalid", `environment "bank" is not one that policy allows for application "web": prod`},
+		{"not what policy keeps for another", "", []string{"ARGOCD_ENV_SYNCGATE_ENVIRONMENT=bank"}, "PolicyInvalid", `environment "bank" is not one that policy allows for application "web": prod; Fix: change SYNCGATE_ENVIRONMENT in plugin.env of the Application to one of these`},
 		{"not without the prefix", "", []string{"SYNCGATE_ENVIRONMENT=stage", "TIER=low"}, "ReceiptMissing", "--environment prod,"},
 		{"the operator's choice", "bank", []string{"ARGOCD_ENV_SYNCGATE_ENVIRONMENT=prod"}, "ReceiptMissing", "--environment bank,"},
-		{"one that there is not", "moon", nil, "PolicyInvalid", `environment "moon" is not one of this policy`},
-		{"none for an unknown application", "", []string{"ARGOCD_APP_NAME=other"}, "PolicyInvalid", `no environment of the policy matches application "other"`},
+		{"one that there is not", "moon", nil, "PolicyInvalid", `environment "moon" is not one of this policy: prod, stage, bank; Fix: whoever operates the gate: change --environment to one of these`},
+		{"none for an unknown application", "", []string{"ARGOCD_APP_NAME=other"}, "PolicyInvalid", `no environment of the policy matches application "other"; Fix: mend the policy`},
+		{"one where policy allows none", "", []string{"ARGOCD_APP_NAME=other", "ARGOCD_ENV_SYNCGATE_ENVIRONMENT=prod"}, "PolicyInvalid", `is not one that policy allows for application "other": none; Fix: mend the policy`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -56,9 +56,12 @@ func (t *target) ask(receipts string) error {
 	return nil
 }
 
-// askedBy is the kind of the object whose annotations count.
+// askedBy is the kind of the object whose annotations count, "" if there is none.
 func (t *target) askedBy() string {
-	if t.source.Flux() != nil {
+	switch {
+	case t.application == "":
+		return ""
+	case t.source.Flux() != nil:
 		return app.Kustomization
 	}
 	return app.Application

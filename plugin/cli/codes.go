@@ -36,7 +36,7 @@ var codes = map[gate.Reason]code{
 	gate.FieldDefaulted:      {"The API server filled in a gated field that the manifest leaves out.", "Set the field that the message names explicitly."},
 	gate.FieldDropped:        {"The API server dropped a gated field (disabled feature, pruned by a schema).", "Remove the field, or enable the feature."},
 	gate.RenderFailed:        {"The application's manifests could not be rendered.", "Mend what the renderer says."},
-	gate.PolicyInvalid:       {"The operator's policy cannot be used, or has nothing for this application.", "Mend the policy at the line that the message gives."},
+	gate.PolicyInvalid:       {"The operator's policy cannot be used, or has nothing for this application.", "Mend the policy at the line that the message gives, or ask for an environment that it allows."},
 	gate.KeysUnavailable:     {"A key set or revocation list that policy names cannot be read or verified.", "Mend the file that the message names."},
 	gate.ClusterUnavailable:  {"The cluster could not be asked what runs.", "Retry; check access."},
 	gate.GateBusy:            {"Too many applications were rendered at once, and this one's turn did not come in time.", "It is tried again by itself; raise SYNCGATE_PARALLEL with the sidecar's memory if it happens often."},

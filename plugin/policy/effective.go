@@ -106,7 +106,7 @@ func (p *Policy) ForEnvironment(a App, name string) (Effective, error) {
 			return p.effective(a, e), nil
 		}
 	}
-	return Effective{}, invalid("environment %.40q is not one of this policy: %s", name, orNone(p.Environments()))
+	return Effective{}, invalid("environment %.40q is not one of this policy: %s", name, orNone(p.Environments())).about(UnknownChoice)
 }
 
 func (p *Policy) effective(a App, env environment) Effective {
@@ -131,6 +131,12 @@ func (p *Policy) effective(a App, env environment) Effective {
 	protected := *p.base.protection
 	protected.writer = a.Name != "" && slices.ContainsFunc(protected.writers, func(g gate.Glob) bool { return g.Match(a.Name) })
 	e.protection = &protected
+	return e
+}
+
+// about returns e, with what it says about the choice of an environment.
+func (e *Error) about(c Choice) *Error {
+	e.Choice = c
 	return e
 }
 

@@ -112,7 +112,11 @@ func (p *Policy) selectEnvironment(a App) (environment, error) {
 				return e, nil
 			}
 		}
-		return environment{}, invalid("environment %.40q is not one that policy allows for %s: %s", a.Environment, a, orNone(names))
+		choice := WrongChoice
+		if len(names) == 0 {
+			choice = NoChoice // it cannot ask for any
+		}
+		return environment{}, invalid("environment %.40q is not one that policy allows for %s: %s", a.Environment, a, orNone(names)).about(choice)
 	}
 	switch len(possible) {
 	case 1:
@@ -120,7 +124,7 @@ func (p *Policy) selectEnvironment(a App) (environment, error) {
 	case 0:
 		return environment{}, invalid("no environment of the policy matches %s%s", a, p.wantMore(a))
 	}
-	return environment{}, invalid("several environments are possible for %s: %s; select one", a, orNone(names))
+	return environment{}, invalid("several environments are possible for %s: %s; select one", a, orNone(names)).about(MissingChoice)
 }
 
 // wantMore says which environments cannot match for want of a name, when only a

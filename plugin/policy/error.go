@@ -21,7 +21,19 @@ type Error struct {
 	Path   string // of the field: issuers[0].keys.file; empty: the whole file
 	Named  string // the file of keys or revocations that is wrong, as the policy names it; empty: File itself
 	Msg    string // one line
+	Choice Choice // what is wrong is which environment was asked for
 }
+
+// Choice tells the errors that another environment mends from those that the
+// policy must be changed for, because it is somebody else who chooses it.
+type Choice int
+
+const (
+	NoChoice      Choice = iota // the error is about something else
+	WrongChoice                 // an application asks for one that policy does not allow for it, though it allows others
+	MissingChoice               // an application must ask for one of several
+	UnknownChoice               // an operator names one that the policy does not have
+)
 
 // Error returns "policy.yaml line 7: issuers[0].name: want a name".
 func (e *Error) Error() string {
