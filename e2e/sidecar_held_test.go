@@ -25,7 +25,8 @@ var ends = []struct {
 	want []string
 }{
 	{"term", func(t *testing.T, pid int) { end(t, pid, syscall.SIGTERM) }, []string{"`syncgate generate` failed exit status 20: RENDER FAILED [RenderFailed] told to stop before it was ready; Fix: "}},
-	// The kernel ends a container's largest process like this when memory is out.
+	// The kernel ends a container's largest process like this when memory is out;
+	// see exhausted for one that is given no more.
 	{"kill", func(t *testing.T, pid int) { end(t, pid, syscall.SIGKILL) }, []string{"`syncgate generate` failed signal: killed"}},
 	{"late", nil, []string{"`syncgate generate` failed exit status 20: RENDER FAILED [RenderFailed] not ready within 12s; Fix: "}},
 }
@@ -70,7 +71,7 @@ const spare = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: spare}\n"
 // without a commit, and the ways around, on one real Argo CD.
 func TestTheSidecarWhateverHappens(t *testing.T) {
 	w := newSidecarWorld(t, harness.ArgoCD2)
-	files := map[string]string{"locks/empty/keep": "", "apps/gone/README.md": "nothing\n", "apps/gone/all.yaml": spare, "apps/moved/web.yaml": unsignedDeployment("web", harness.Image("web:1"))}
+	files := map[string]string{"locks/empty/keep": "", "apps/gone/README.md": "nothing\n", "apps/gone/all.yaml": spare, "apps/memory/spare.yaml": spare, "apps/memory/kept.yaml": strings.Replace(spare, "spare", "kept", 1), "apps/moved/web.yaml": unsignedDeployment("web", harness.Image("web:1"))}
 	held := func(app, tag string) map[string]string {
 		return map[string]string{"apps/" + app + "/web.yaml": unsignedDeployment("web", w.registry.host+"/held/"+app+":"+tag)}
 	}
@@ -105,12 +106,14 @@ func TestTheSidecarWhateverHappens(t *testing.T) {
 		w.create(x.app, "default", byPlugin, annotation)
 	}
 	w.create("gone", "default", byPlugin, "")
+	w.create("memory", "default", byPlugin, "")
 	w.create("moved", "sandbox", "plugin: {name: syncgate, env: [{name: TIER, value: sandbox}]}", "")
 	for _, app := range slices.Sorted(maps.Keys(w.apps)) {
 		w.waitSynced(app, first)
 	}
 
 	w.endedRenders(t)
+	w.exhausted(t)
 	w.changedAnnotations(t)
 	w.movedApplication(t)
 	w.waysAround(t)

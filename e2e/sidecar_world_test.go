@@ -121,7 +121,8 @@ func newSidecarWorld(t *testing.T, version string) *sidecarWorld {
 	w.registry = newHeldRegistry(t, images)
 	cluster := harness.StartCluster(e, w.binaries)
 	mounted := harness.NewMount(e, "apps", nil)
-	w.ArgoCD = harness.StartArgoCD(cluster, w.binaries, filepath.Join(w.binaries.Manifests, "argocd"), "SYNCGATE_POLICY="+w.policy,
+	path := "PATH=" + scarceMemory(e, w.binaries) + string(os.PathListSeparator) + filepath.Dir(w.binaries.Syncgate) + string(os.PathListSeparator) + os.Getenv("PATH")
+	w.ArgoCD = harness.StartArgoCD(cluster, w.binaries, filepath.Join(w.binaries.Manifests, "argocd"), path, "SYNCGATE_POLICY="+w.policy,
 		"SYNCGATE_APPS="+mounted.Dir, "SYNCGATE_SLOTS="+w.slots, "SYNCGATE_PARALLEL=8", "SYNCGATE_TIMEOUT=12s")
 	w.controller = harness.StartController(cluster, w.binaries, mounted, filepath.Dir(w.policy), "--settle=2s", "--refresh-rate=20")
 	return w
