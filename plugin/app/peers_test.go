@@ -27,7 +27,7 @@ var scenarios = []tabled{
 	{14, "TestCase035TheWordThatAnInjectorReplacesIsNeverLookedUp, TestRedTeamF36ATokenVolumeByHandIsALeaf, TestCase071DefaultsOfOneNamespaceDoNotChangeTheDigest"},
 	{15, ""},
 	{16, "TestCase069AnOwnerReferenceDoesNotSpeakForAPod"},
-	{17, "TestTheSidecarWhateverHappens; by policies: TestPoliciesForArgoCDOnARealAPIServer"},
+	{17, "by policies: TestPoliciesForArgoCDOnARealAPIServer"},
 	{18, "TestArgoCDSyncsWhatIsSignedAndNothingElse, TestCase083EveryRefusalIsOneSentenceWithANextStep"},
 	{19, "TestCase085TheVersionThatAChartSeesIsRecordedAndExplained, TestChartsThatDependOnChanceAreRefused, TestDependencies"},
 	{20, "TestFluxAppliesWhatIsSignedAndNothingElse"},

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -21,6 +22,7 @@ type Registry struct {
 	Host string
 
 	server *httptest.Server
+	again  int // how often a tag was moved
 }
 
 // StartRegistry serves an empty registry until the test ends.
@@ -39,7 +41,20 @@ func (r *Registry) Stop() { r.server.Close() }
 func (r *Registry) Push(repository, tag string) (ref, digest string) {
 	r.T.Helper()
 	ref = r.Host + "/" + repository + ":" + tag
-	image, err := mutate.Config(empty.Image, v1.Config{Labels: map[string]string{"ref": repository + ":" + tag}})
+	return ref, r.push(ref, repository+":"+tag)
+}
+
+// PushAgain moves a tag to another image each time, and returns its digest.
+func (r *Registry) PushAgain(repository, tag string) (digest string) {
+	r.T.Helper()
+	r.again++
+	return r.push(r.Host+"/"+repository+":"+tag, fmt.Sprintf("%s:%s again %d", repository, tag, r.again))
+}
+
+// push puts an image whose content is what is given.
+func (r *Registry) push(ref, content string) (digest string) {
+	r.T.Helper()
+	image, err := mutate.Config(empty.Image, v1.Config{Labels: map[string]string{"ref": content}})
 	if err != nil {
 		r.T.Fatal(err)
 	}
@@ -54,5 +69,5 @@ func (r *Registry) Push(repository, tag string) (ref, digest string) {
 	if err != nil {
 		r.T.Fatal(err)
 	}
-	return ref, hash.String()
+	return hash.String()
 }
