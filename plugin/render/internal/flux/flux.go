@@ -103,7 +103,7 @@ func (e *editor) first(m resmap.ResMap) error {
 		if r.GetName() == "" || r.GetKind() == "" || r.GetApiVersion() == "" {
 			return fmt.Errorf("%s %q has no apiVersion, kind or name: Flux applies nothing without a name", r.GetKind(), r.GetName())
 		}
-		if err := e.spec.checkEncrypted(r); err != nil {
+		if err := checkEncrypted(r); err != nil {
 			return fmt.Errorf("%s %q: %w", r.GetKind(), r.GetName(), err)
 		}
 		if e.settings.Own != "" {

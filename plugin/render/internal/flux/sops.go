@@ -14,12 +14,14 @@ import (
 // it.
 const decryptKey = "kustomize.toolkit.fluxcd.io/decrypt"
 
-// checkEncrypted refuses an object that Flux will decrypt into something that
-// the gate has not seen: SOPS encrypts values of any object, an image too. In a
-// Secret what is encrypted must be data, of which nothing is gated. It looks at
-// the object before variables are substituted, which is when Flux decrypts.
-func (s spec) checkEncrypted(r *resource.Resource) error {
-	if !s.decrypts {
+// checkEncrypted refuses an object that Flux decrypts into something that the
+// gate has not seen: SOPS encrypts values of any object, an image or a kind too.
+// In a Secret what is encrypted must be data, of which nothing is gated. It looks
+// at the object before variables are substituted, which is when Flux decrypts.
+// Whether the Kustomization has spec.decryption does not matter: whoever edits it
+// can set that when the objects are approved and published.
+func checkEncrypted(r *resource.Resource) error {
+	if r.Field("sops").IsNilOrEmpty() {
 		return nil
 	}
 	tree, err := kustomize.Tree(r)
@@ -36,11 +38,11 @@ func (s spec) checkEncrypted(r *resource.Resource) error {
 		return nil
 	}
 	if o.Group() != "" || o.Kind() != "Secret" {
-		return errors.New("is encrypted: Flux decrypts it after the gate has judged it, so that only a Secret may be")
+		return errors.New("is encrypted: Flux decrypts it after the gate has judged it, or once spec.decryption is set, so that only a Secret may be")
 	}
 	for k, v := range o.Tree {
 		if k != "sops" && k != "data" && k != "stringData" && hasEncrypted(v) {
-			return fmt.Errorf("has an encrypted %.60q: Flux decrypts it after the gate has judged it; encrypt data and stringData only (encrypted_regex: ^(data|stringData)$)", k)
+			return fmt.Errorf("has an encrypted %.60q: Flux decrypts it after the gate has judged it, or once spec.decryption is set; encrypt data and stringData only (encrypted_regex: ^(data|stringData)$)", k)
 		}
 	}
 	return nil
