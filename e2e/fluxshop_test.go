@@ -24,6 +24,7 @@ type fluxWorld struct {
 	policy   *harness.Policy
 	webhooks *harness.Webhooks
 	gate     *harness.FluxGate
+	off      *harness.Mount // the ConfigMap of off-switches, as the gate has it
 }
 
 func newFluxWorld(e *harness.Env, policy string) *fluxWorld {
@@ -33,7 +34,8 @@ func newFluxWorld(e *harness.Env, policy string) *fluxWorld {
 	w := &fluxWorld{b: b, Flux: harness.StartFlux(cluster, b, "--feature-gates=ExternalArtifact=true")}
 	w.signer = harness.NewSigner(e, b, "release")
 	w.policy = harness.NewPolicy(e, "policy", policy, w.signer)
-	w.gate = harness.StartFluxGate(w.Flux, b, w.policy.Dir) // before the webhook, which would want its roles signed
+	w.off = harness.NewMount(e, "gate-off", nil)
+	w.gate = harness.StartFluxGate(w.Flux, b, w.policy.Dir, "--off", w.off.Dir) // before the webhook, which would want its roles signed
 	w.webhooks = harness.StartWebhooks(cluster, b, 1, w.policy.Dir)
 	w.webhooks.Install(harness.WebhookConfiguration(e, b, w.policy.Path()))
 	return w
