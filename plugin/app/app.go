@@ -61,6 +61,7 @@ type Object struct {
 	Pinned     []pin.Change
 	Unknown    []string   // paths that look like images, in a kind nobody described
 	Problem    *gate.Item // what was wrong before a receipt was looked at
+	Test       bool       // one of a chart's tests, which need not be rendered
 
 	generate string // metadata.generateName
 	encoded  []byte // with KeepBytes
@@ -127,7 +128,11 @@ func New(ctx context.Context, s Settings) (*Build, error) {
 			}
 		} else {
 			b.Objects = make([]*Object, len(r.Objects))
-			parallel.Each(len(r.Objects), func(i int) { b.Objects[i] = prepare(r.Objects[i]) })
+			parallel.Each(len(r.Objects), func(i int) {
+				b.Objects[i] = prepare(r.Objects[i])
+				b.Objects[i].Test = r.IsTest(r.Objects[i])
+			})
+			b.offerWithoutTests(s.Effective)
 		}
 	}
 	if ctx.Err() != nil {

@@ -1,9 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
+	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/lock"
 	"github.com/syncgate/syncgate/plugin/pin"
 	"github.com/syncgate/syncgate/plugin/policy"
@@ -33,6 +35,29 @@ func (p pins) Resolve(ctx context.Context, r pin.Reference) (string, error) {
 		return p.registry.Resolve(ctx, r)
 	}
 	return "", pin.ErrNotLocked
+}
+
+// WithoutTests is the other next step where nothing but a chart's tests is in
+// the way.
+const WithoutTests = ", or leave the chart's tests out: helm.skipTests in plugin.parameters, --skip-tests on the command line"
+
+// offerWithoutTests adds the other next step to the objects without pins, if all
+// of them are a chart's tests: their images are often nobody's to pin, and a
+// cluster under Argo CD or Flux seldom runs them.
+func (b *Build) offerWithoutTests(e policy.Effective) {
+	var unpinned []*Object
+	for _, o := range b.Objects {
+		if o.Problem == nil || o.Problem.Reason != gate.ImageNotPinned && o.Problem.Reason != gate.ImageUnresolvable {
+			continue
+		}
+		if !o.Test {
+			return
+		}
+		unpinned = append(unpinned, o)
+	}
+	for _, o := range unpinned {
+		o.Problem.Fix = cmp.Or(o.Problem.Fix, e.Fix(o.Problem.Reason)) + WithoutTests
+	}
 }
 
 func (s Settings) resolver(l *lock.Lock) pin.Resolver {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -62,7 +63,7 @@ func runPin(c *cobra.Command, t *target, check, update bool) error {
 	if err != nil {
 		return err
 	}
-	refs, items := references(b, e)
+	refs, items, tests := references(b, e)
 	used := map[[2]string]bool{}
 	var asked []*lookUp
 	for _, r := range refs {
@@ -77,12 +78,14 @@ func runPin(c *cobra.Command, t *target, check, update bool) error {
 	for _, l := range asked {
 		switch {
 		case l.err != nil:
+			tests = tests && l.tests
 			items = append(items, gate.Item{Subject: l.subject, Reason: unresolved(l.err), Text: fmt.Sprintf("%s: %v", l.ref, l.err)})
 		case l.have && l.old == l.digest:
 		case check && l.have:
 			items = append(items, gate.Item{Subject: l.subject, Reason: gate.ImageTagMoved,
 				Text: fmt.Sprintf("%s is pinned to %s, the registry now has %s", l.ref, l.old, l.digest)})
 		case check:
+			tests = tests && l.tests
 			items = append(items, gate.Item{Subject: l.subject, Reason: gate.ImageNotPinned, Text: fmt.Sprintf("%s has no pin", l.ref)})
 		default:
 			if err := b.Lock.SetPin(lock.Pin{Name: l.ref.Name(), Tag: l.ref.LookupTag(), Digest: l.digest}); err != nil {
@@ -92,7 +95,13 @@ func runPin(c *cobra.Command, t *target, check, update bool) error {
 		}
 	}
 	if len(items) > 0 {
-		return &app.Refusal{Sentence: gate.Sentence{Items: items, Fix: pinFix(items, e)}}
+		s := gate.Sentence{Items: items, Fix: pinFix(items, e)}
+		if r := s.Reason(); tests && (r == gate.ImageNotPinned || r == gate.ImageUnresolvable) {
+			for i := range s.Items {
+				s.Items[i].Fix = cmp.Or(s.Items[i].Fix, s.Fix) + app.WithoutTests
+			}
+		}
+		return &app.Refusal{Sentence: s}
 	}
 	if check {
 		_, err := fmt.Fprintf(c.OutOrStdout(), "%d tags, none moved\n", len(refs))
@@ -113,6 +122,7 @@ func runPin(c *cobra.Command, t *target, check, update bool) error {
 type reference struct {
 	ref     pin.Reference
 	subject string
+	tests   bool // only a chart's tests use it
 }
 
 // lookUp is a tag that a registry is asked for.
@@ -141,13 +151,14 @@ func lookUpAll(c *cobra.Command, r pin.Resolver, tags []*lookUp) {
 
 // references lists the tags of all objects, each once, sorted. What is no
 // reference at all is named, never looked up.
-func references(b *app.Build, e policy.Effective) ([]reference, []gate.Item) {
-	var refs []reference
-	var items []gate.Item
-	seen := map[string]bool{}
+//
+// tests says that what is named concerns nothing but a chart's tests.
+func references(b *app.Build, e policy.Effective) (refs []reference, items []gate.Item, tests bool) {
+	seen := map[string]int{} // where in refs
+	tests = true
 	for _, o := range b.Objects {
 		if o.Problem != nil {
-			items = append(items, *o.Problem)
+			items, tests = append(items, *o.Problem), tests && o.Test
 			continue
 		}
 		_ = e.Projector.EachImage(o.Tree, func(path, ref string) (string, error) {
@@ -155,19 +166,25 @@ func references(b *app.Build, e policy.Effective) ([]reference, []gate.Item) {
 				return ref, nil
 			}
 			r, err := pin.Parse(ref)
+			key := r.Name() + " " + r.LookupTag()
+			i, have := seen[key]
 			switch {
 			case err != nil:
+				tests = tests && o.Test
 				items = append(items, gate.Item{Subject: o.Subject.Short(), Reason: gate.ImageNotPinned,
 					Text: fmt.Sprintf("%s: %v", gate.ShortPath(path), err), Fix: app.WriteReference})
-			case r.Digest() == "" && !seen[r.Name()+" "+r.LookupTag()]:
-				seen[r.Name()+" "+r.LookupTag()] = true
-				refs = append(refs, reference{r, o.Subject.Short()})
+			case r.Digest() != "":
+			case have:
+				refs[i].tests = refs[i].tests && o.Test
+			default:
+				seen[key] = len(refs)
+				refs = append(refs, reference{r, o.Subject.Short(), o.Test})
 			}
 			return ref, nil
 		})
 	}
 	sort.Slice(refs, func(i, j int) bool { return refs[i].ref.String() < refs[j].ref.String() })
-	return refs, items
+	return refs, items, tests
 }
 
 func unresolved(err error) gate.Reason {

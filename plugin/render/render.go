@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/syncgate/syncgate/plugin/internal/manifest"
 	"github.com/syncgate/syncgate/plugin/render/internal/command"
@@ -238,6 +239,12 @@ func chart(ctx context.Context, tree *repo.Tree, dir string, o Options) (Result,
 		Objects: objects, Renderer: Helm + " " + helm.Version, Warnings: slices.Compact(warnings),
 		KubeVersion: s.KubeVersion, APIVersions: s.APIVersions,
 	}, err
+}
+
+// IsTest reports whether an object of the result is one of a chart's tests, which
+// HelmOptions.SkipTests leaves out.
+func (r Result) IsTest(o manifest.Object) bool {
+	return strings.HasPrefix(r.Renderer, Helm+" ") && helm.IsTest(o)
 }
 
 // FullKubeVersion adds the patch level that a version lacks. Argo CD before 3.4

@@ -26,7 +26,7 @@ func same(first, second []manifest.Object) error {
 		if p == "" {
 			continue
 		}
-		tests = tests && isTest(o)
+		tests = tests && IsTest(o)
 		if strings.HasPrefix(p, "metadata.") && !strings.HasPrefix(p, "metadata.annotations.") && !strings.HasPrefix(p, "metadata.labels.") {
 			// Its name is another one each time, and the message must not be.
 			found = append(found, fmt.Sprintf("%s of a %s (%s)", p, o.Kind(), o.Where()))

@@ -61,7 +61,7 @@ func (r *renderer) keeps(o manifest.Object) bool {
 			return false
 		}
 	}
-	return !r.settings.SkipTests || !isTest(o)
+	return !r.settings.SkipTests || !IsTest(o)
 }
 
 // events are those at which Helm would apply the object if it is a hook.
@@ -79,6 +79,8 @@ func events(o manifest.Object) []string {
 	return out
 }
 
-func isTest(o manifest.Object) bool {
+// IsTest reports whether an object is a hook that Helm runs for `helm test`
+// alone, and that [Settings] can leave out.
+func IsTest(o manifest.Object) bool {
 	return slices.ContainsFunc(events(o), func(e string) bool { return e == "test" || e == "test-success" })
 }
