@@ -232,6 +232,12 @@ func (r redTeam) TestRedTeamF07WhatChoosesTheProgramNeedsAReceipt() {
 	r.passed(r.as(developer, "patch", "deployment/web", "--patch", `{"spec":{"template":{"metadata":{"labels":{"role":"payments"}}}}}`))
 }
 
+// argoController is the user as whom Argo CD writes.
+const argoController = "system:serviceaccount:argocd:argocd-application-controller"
+
+// BeforeF08 gives Argo CD its rights.
+func (r redTeam) BeforeF08() { r.Bind("cluster-admin", "", argoController) }
+
 func (r redTeam) TestRedTeamF08ANamespaceDoesNotLeaveTheGate() {
 	const name = "kubernetes.io/metadata.name"
 	for _, change := range []string{name + "-", name + "=kube-system"} {
@@ -248,6 +254,9 @@ func (r redTeam) TestRedTeamF08ANamespaceDoesNotLeaveTheGate() {
 	r.refused(label("pod-security.kubernetes.io/enforce=privileged"), "ReceiptMissing", `Namespace %s: no receipt for privilege (metadata.labels["pod-security.kubernetes.io/enforce"])`)
 	r.refused(label("istio-injection=disabled"), "ReceiptMissing", "Namespace %s: ", "istio-injection")
 	r.passed(label("kustomize.toolkit.fluxcd.io/name=shop")) // Flux tracks it
+
+	// Argo CD writes managedNamespaceMetadata without a manifest, which nobody can sign.
+	r.refused(r.As(argoController).TryKubectl(nil, "label", "namespace", r.ns, "pod-security.kubernetes.io/enforce=privileged"), "ReceiptMissing", "Namespace %s: ", "Fix: remove it from managedNamespaceMetadata of the Application")
 
 	// As CreateNamespace=true makes one, with managedNamespaceMetadata and without.
 	fresh := r.ns + "-fresh"

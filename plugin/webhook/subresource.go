@@ -84,8 +84,8 @@ const bindPlain = "bind without it; what the Pod is to have belongs into its man
 
 // beside is what a refusal says of a write through a subresource: which one it
 // was, and the next step for whoever writes so. Of what such a write left
-// behind, before there was a gate, it says the next step alone. Both are empty
-// for any other.
+// behind, before there was a gate, it says the next step alone. So it does of
+// what has no manifest. Both are empty for any other.
 func (j *judgement) beside() (text, fix string) {
 	switch s := j.request.Subresource; s {
 	case admission.Status, admission.Finalize, admission.Approval:
@@ -95,7 +95,7 @@ func (j *judgement) beside() (text, fix string) {
 	if len(j.unsigned) > 0 && j.lingers(j.unsigned[0].Finding) {
 		return "", "take " + j.unsigned[0].Finding.Path + " off the live object, which had it before, or write it into the manifest and sign that"
 	}
-	return "", ""
+	return j.ofNoManifest()
 }
 
 // lingers reports whether what differs from what was signed is a label or
