@@ -19,10 +19,18 @@ var admissionPolicies = map[string]schema.GroupVersionResource{
 	"ValidatingAdmissionPolicyBinding": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"},
 }
 
-// What a policy or binding that is not there means.
-var gone = map[string]string{
-	"ValidatingAdmissionPolicy":        "missing: what it refuses passes while the webhook is dead",
-	"ValidatingAdmissionPolicyBinding": "missing: the policy refuses nothing",
+// gone says what it means that a policy or binding is not there. The webhook is
+// asked about what is applied, and about the gate's own objects in part; of
+// Applications, Kustomizations and what the gate's controllers write it is never
+// asked.
+func gone(kind, name string) string {
+	switch {
+	case kind == "ValidatingAdmissionPolicyBinding":
+		return "missing: the policy refuses nothing"
+	case slices.ContainsFunc([]string{"syncgate-argocd", "syncgate-flux", "syncgate-controller"}, func(p string) bool { return strings.HasPrefix(name, p) }):
+		return "missing: what it refuses passes, with the webhook or without: the webhook does not judge it"
+	}
+	return "missing: what it refuses passes while the webhook is dead, and what the webhook does not judge passes always"
 }
 
 // fixPolicies ends with what an apply leaves alone: what nobody who applies owns.
@@ -46,7 +54,7 @@ func (r *Report) policies(ctx context.Context, c *live.Cluster, want []map[strin
 		kind := text(w, "kind")
 		entry := kind + " " + configurationName(w)
 		if found[entry] == nil {
-			details = append(details, entry+": "+gone[kind])
+			details = append(details, entry+": "+gone(kind, configurationName(w)))
 			continue
 		}
 		for _, d := range ComparePolicy(w, found[entry]) {

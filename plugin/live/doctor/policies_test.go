@@ -131,8 +131,11 @@ func TestPoliciesThatDoNotHoldAreNamed(t *testing.T) {
 		change func(*stage)
 		want   string
 	}{
-		{"a policy is gone", func(s *stage) { s.Delete(policies + "/syncgate-x") }, "ValidatingAdmissionPolicy syncgate-x: missing"},
+		{"a policy is gone", func(s *stage) { s.Delete(policies + "/syncgate-x") }, "ValidatingAdmissionPolicy syncgate-x: missing: what it refuses passes while the webhook is dead, and what the webhook does not judge passes always"},
 		{"a binding is gone", func(s *stage) { s.Delete(bindings + "/syncgate-x") }, "ValidatingAdmissionPolicyBinding syncgate-x: missing: the policy refuses nothing"},
+		{"one that the webhook has no part in is gone", func(s *stage) {
+			s.options.Policies = append(s.options.Policies, parse(t, strings.ReplaceAll(generatedPolicy, "syncgate-x", "syncgate-argocd-x")))
+		}, "ValidatingAdmissionPolicy syncgate-argocd-x: missing: what it refuses passes, with the webhook or without: the webhook does not judge it"},
 		{"another binding instead", func(s *stage) {
 			s.Delete(bindings + "/syncgate-x")
 			s.Put(bindings, strings.Replace(generatedBinding, `"name":"syncgate-x"`, `"name":"other"`, 1))
