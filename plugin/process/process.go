@@ -64,17 +64,22 @@ func New(config *rest.Config, o Options) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading the policy: %w", err)
 	}
-	mgr, err := ctrl.NewManager(config, manager.Options{
-		Scheme:                        o.Scheme,
-		Cache:                         cache.Options{ByObject: o.Cache},
-		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true, DisableFor: o.Uncached}},
-		Metrics:                       server.Options{BindAddress: o.MetricsListen},
-		HealthProbeBindAddress:        o.ProbesListen,
-		LeaderElection:                o.LeaderElection,
-		LeaderElectionID:              "syncgate-controller",
-		LeaderElectionNamespace:       o.LeaseNamespace,
-		LeaderElectionReleaseOnCancel: true,
-	})
+	options := manager.Options{
+		Scheme:                 o.Scheme,
+		Cache:                  cache.Options{ByObject: o.Cache},
+		Client:                 client.Options{Cache: &client.CacheOptions{Unstructured: true, DisableFor: o.Uncached}},
+		Metrics:                server.Options{BindAddress: o.MetricsListen},
+		HealthProbeBindAddress: o.ProbesListen,
+	}
+	if o.LeaderElection {
+		lock, err := newLease(config, o.LeaseNamespace)
+		if err != nil {
+			return nil, err
+		}
+		options.LeaderElection, options.LeaderElectionResourceLockInterface, options.LeaderElectionReleaseOnCancel = true, lock, true
+		config = lock.fence(config)
+	}
+	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("starting: %w", err)
 	}

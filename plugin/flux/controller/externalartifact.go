@@ -26,6 +26,11 @@ func (r *Reconciler) publish(ctx context.Context, s subject, o outcome) error {
 	if err != nil {
 		return err
 	}
+	if current != nil && !o.approved {
+		if current, err = r.newest(ctx, s, current); err != nil {
+			return err
+		}
+	}
 	if o.approved && (current == nil || current.Revision != publishedRevision(o)) {
 		if current, err = r.store(s, o); err != nil {
 			return err
@@ -42,6 +47,29 @@ func (r *Reconciler) publish(ctx context.Context, s subject, o outcome) error {
 		r.collect(ctx, *current)
 	}
 	return nil
+}
+
+// newest is what was approved last, by this disk, or nothing if something was
+// published after it: by another gate, before this one took over with a disk of
+// its own, or before the disk was put back from a copy. What was approved long
+// ago may be revoked by now, and nobody asked to go back to it. Once this process
+// has published something, whatever else is there is somebody's forgery.
+func (r *Reconciler) newest(ctx context.Context, s subject, current *meta.Artifact) (*meta.Artifact, error) {
+	key := client.ObjectKeyFromObject(s)
+	if _, known := r.memory.shown(key); known {
+		return current, nil
+	}
+	have := &sourcev1.ExternalArtifact{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.GetNamespace(), Name: s.own}, have)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading ExternalArtifact %s: %w", s.own, err)
+	}
+	if a := have.Status.Artifact; err != nil || a == nil || a.Revision == current.Revision || !a.LastUpdateTime.After(current.LastUpdateTime.Time) {
+		r.memory.show(key, have.Status.Artifact)
+		return current, nil
+	}
+	r.Log.Warn("something was published after what this disk has; it is not gone back to", "kustomization", key.String(), "published", have.Status.Artifact.Revision, "stored", current.Revision)
+	return nil, r.discard(key)
 }
 
 // publishedRevision is another one whenever the bytes are, or the revision that
@@ -125,6 +153,7 @@ func (r *Reconciler) showStatus(ctx context.Context, s subject, have *sourcev1.E
 	}
 	conditions.Set(want, &ready)
 	if equality.Semantic.DeepEqual(have.Status, want.Status) {
+		r.memory.show(client.ObjectKeyFromObject(s), current)
 		return nil
 	}
 	if !equality.Semantic.DeepEqual(have.Status.Artifact, current) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
@@ -83,6 +84,49 @@ func TestWhatIsRefusedIsNotServedWithoutItsFile(t *testing.T) {
 			w.is(metav1.ConditionFalse, "DigestMismatch")
 			if a := w.published().Status.Artifact; a != nil {
 				t.Errorf("artifact: got %+v, want none", a)
+			}
+		})
+	}
+}
+
+// TestADiskThatIsBehindIsNotGoneBackTo: another gate has approved something
+// since, which this one has not; and what was forged is told from that once this
+// one has published something.
+func TestADiskThatIsBehindIsNotGoneBackTo(t *testing.T) {
+	other := func(after time.Duration) *meta.Artifact {
+		return &meta.Artifact{URL: "http://other.test/x.tar.gz", Path: "x.tar.gz", Revision: "main@sha1:2@sha256:2", Digest: digestOf("2"), LastUpdateTime: metav1.NewTime(start.Add(after))}
+	}
+	for name, c := range map[string]struct {
+		published *meta.Artifact
+		restarted bool
+		approved  bool
+		want      string // revision that is published
+	}{
+		"published since, by another":          {other(time.Minute), true, false, ""},
+		"published before":                     {other(-time.Minute), true, false, "main@sha1:1@"},
+		"published since, while this one runs": {other(time.Minute), false, false, "main@sha1:1@"},
+		"nothing published":                    {nil, true, false, "main@sha1:1@"},
+		"and what is there now is approved":    {other(time.Minute), true, true, "main@sha1:3@"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := released(t, application.Artifact)
+			w.reconcile()
+			w.write("3", nil)
+			if c.approved {
+				w.sign()
+			}
+			w.push("main@sha1:3")
+			w.forge(c.published)
+			if c.restarted {
+				w.memory = newMemory()
+			}
+			for range 2 {
+				w.reconcile()
+				w.is(map[bool]metav1.ConditionStatus{true: metav1.ConditionTrue, false: metav1.ConditionFalse}[c.approved], w.condition().Reason)
+				got := w.handedOver()
+				if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+					t.Errorf("got %q published, want %q", got, c.want)
+				}
 			}
 		})
 	}
