@@ -51,11 +51,10 @@ func eventually(t *testing.T, what string, is func() bool) {
 // leases is as much of an API server as the election of a leader needs. While
 // other is set somebody else leads.
 type leases struct {
-	mu      sync.Mutex
-	lease   *coordinationv1.Lease
-	other   bool
-	version int
-	writes  int
+	mu     sync.Mutex
+	lease  *coordinationv1.Lease
+	other  bool
+	writes int
 }
 
 func (l *leases) ServeHTTP(w http.ResponseWriter, r *http.Request) {
