@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/syncgate/syncgate/plugin/admission"
 	"github.com/syncgate/syncgate/plugin/app"
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/live"
@@ -37,6 +36,8 @@ type doctorOptions struct {
 	webhook, wait  bool
 	argocd         bool
 	argo           doctor.ArgoCD
+	lookAtFlux     bool
+	flux           doctor.Flux
 	timeout        time.Duration
 	policy, output string
 
@@ -46,7 +47,7 @@ type doctorOptions struct {
 func newDoctor() *cobra.Command {
 	var o doctorOptions
 	c := &cobra.Command{
-		Use:   "doctor --webhook | --argocd",
+		Use:   "doctor --webhook | --argocd | --flux",
 		Short: "Look at a live cluster: is the gate really in the path?",
 		Long: `Doctor looks at a live cluster. With --webhook it passes only if the effective
 configuration is that of the policy file at hand: the generated
@@ -69,6 +70,18 @@ the policies (syncgate manifests policies --argocd) are there, bound and
 unchanged. It needs the right to list Applications and admission policies with
 their bindings, and to read a Deployment and ConfigMaps in Argo CD's namespace.
 
+With --flux it looks at a Flux: the gate for it runs, leads and goes by this
+policy; every Kustomization that is gated goes through it, has no field that
+changes what it approved, and asks for nothing that policy forbids; the gate has
+looked at each, and what is published is what it approved; kustomize-controller
+builds from its artifacts where one is asked for; the policies (syncgate manifests
+policies --flux, and that of manifests flux) are there, bound and unchanged, or
+nobody else may write what it publishes; and the webhook's configuration is the
+generated one where a Kustomization is in postBuild mode. It needs the right to
+list Kustomizations, admission policies, roles and the bindings of both, and
+webhook configurations, and to read Deployments, a Lease, ConfigMaps and
+ExternalArtifacts.
+
 It ends with status 10 if the gate is not in the path, and 30 if the
 cluster cannot be asked.`,
 		Args: cobra.NoArgs,
@@ -82,6 +95,10 @@ cluster cannot be asked.`,
 	f.StringVar(&o.argo.RepoServer, "repo-server", "argocd-repo-server", "argocd: the Deployment with the sidecar")
 	f.StringSliceVar(&o.projects, "projects", nil, "argocd: the gated projects, as for manifests policies --argocd (default: all but the gate's own, syncgate)")
 	f.StringArrayVar(&o.destinations, "destination", nil, "argocd: as for manifests policies --argocd")
+	f.BoolVar(&o.lookAtFlux, "flux", false, "look at a Flux")
+	f.StringVar(&o.flux.FluxNamespace, "flux-namespace", "flux-system", "flux: its namespace")
+	f.StringSliceVar(&o.flux.Namespaces, "namespaces", nil, "flux: the namespaces whose Kustomizations are gated, as for manifests policies --flux (default: all)")
+	f.StringSliceVar(&o.flux.Ungated, "ungated", nil, "flux: NAMESPACE/NAME of Kustomizations there that are not, as for manifests policies --flux")
 	f.StringVar(&o.policy, "policy", os.Getenv("SYNCGATE_POLICY"), "the operator's policy file (default $SYNCGATE_POLICY)")
 	f.StringVar(&o.Environment, "environment", "", "environment of the policy that the webhook judges for (default: the one that policy selects)")
 	f.BoolVar(&o.wait, "wait", false, "look again every 2 s until all is well")
@@ -126,12 +143,14 @@ func (o *doctorOptions) check(c *cobra.Command) error {
 		return err
 	}
 	switch {
-	case o.webhook == o.argocd:
-		return usage(c, "say what to look at: either --webhook or --argocd")
-	case o.argocd && (len(o.KeyIDs) > 0 || o.Replicas > 0 || o.Namespace != ""):
+	case set(o.webhook, o.argocd, o.lookAtFlux) != 1:
+		return usage(c, "say what to look at: one of --webhook, --argocd and --flux")
+	case !o.webhook && (len(o.KeyIDs) > 0 || o.Replicas > 0 || o.Namespace != ""):
 		return usage(c, "--kid, --replicas and --namespace go with --webhook")
-	case o.webhook && (len(o.projects) > 0 || len(o.destinations) > 0 || len(o.argo.Namespaces) > 0):
+	case !o.argocd && (len(o.projects) > 0 || len(o.destinations) > 0 || len(o.argo.Namespaces) > 0):
 		return usage(c, "--projects, --destination and --application-namespaces go with --argocd")
+	case !o.lookAtFlux && (len(o.flux.Namespaces) > 0 || len(o.flux.Ungated) > 0):
+		return usage(c, "--namespaces and --ungated go with --flux")
 	case o.policy == "":
 		return usage(c, "no policy: give --policy FILE or set SYNCGATE_POLICY")
 	case o.Replicas < 0:
@@ -159,19 +178,16 @@ func (o *doctorOptions) expect(c *cobra.Command, p *policy.Policy) error {
 	if o.argocd {
 		return o.expectArgoCD(c, p)
 	}
-	config, err := admission.NewConfiguration(p, admission.Place{})
-	if err != nil {
-		return app.Refuse(gate.PolicyInvalid, "%v", err)
-	}
-	data, err := json.Marshal(config)
-	if err != nil {
-		return fmt.Errorf("generating the configuration: %w", err)
+	if o.lookAtFlux {
+		return o.expectFlux(c, p)
 	}
 	o.Policy = p
+	var err error
 	if o.Policies, err = policyObjects(p); err != nil {
 		return fmt.Errorf("generating the policies: %w", err)
 	}
-	return json.Unmarshal(data, &o.Want)
+	o.Want, err = webhookConfiguration(p)
+	return err
 }
 
 // look makes the checks, with --wait until nothing is left to wait for or ctx
@@ -218,6 +234,10 @@ func (o *doctorOptions) expectArgoCD(c *cobra.Command, p *policy.Policy) error {
 func (o *doctorOptions) once(ctx context.Context, l *live.Cluster) (doctor.Report, error) {
 	if o.argocd {
 		return doctor.LookArgoCD(ctx, l, o.argo)
+	}
+	if o.lookAtFlux {
+		o.flux.Now = time.Now()
+		return doctor.LookFlux(ctx, l, o.flux)
 	}
 	return doctor.Look(ctx, l, o.Options)
 }

@@ -193,8 +193,8 @@ var layers = []struct {
 	{"edge", []string{"manifests", "plugin/internal/parallel", "plugin/internal/manifest", "plugin/lock", "plugin/keys", "plugin/policy", "plugin/offswitch", "plugin/settings", "plugin/admission", "plugin/flux/hook"}, false},
 	{"adapters", []string{"plugin/render", "plugin/registry", "plugin/gitrev", "plugin/live"}, true},
 	{"the joining of them", []string{"plugin/app", "plugin/application", "plugin/annotate", "plugin/migrate", "plugin/flux/scaffold", "plugin/process",
-		// The doctor looks at an Argo CD as the controller beside it does.
-		"plugin/argocd/controller", "plugin/live/doctor"}, false},
+		// The doctor looks at an Argo CD, and at a Flux, as the controller beside it does.
+		"plugin/argocd/controller", "plugin/flux/request", "plugin/live/doctor"}, false},
 	{"front ends", []string{"plugin/argocd", "plugin/cli", "plugin/flux", "plugin/webhook"}, true},
 	{"programs", []string{"cmd/syncgate", "cmd/syncgate-webhook", "cmd/syncgate-controller"}, true},
 }

@@ -48,12 +48,17 @@ type Server struct {
 
 // resources are the kinds that are served, by the path of their version.
 var resources = map[string][]resource{
-	"/api/v1":                            {{"pods", "Pod", true}, {"services", "Service", true}, {"configmaps", "ConfigMap", true}, {"namespaces", "Namespace", false}, {"podtemplates", "PodTemplate", true}, {"secrets", "Secret", true}},
-	"/apis/apps/v1":                      {{"deployments", "Deployment", true}, {"deployments/scale", "Scale", true}, {"replicasets", "ReplicaSet", true}, {"statefulsets", "StatefulSet", true}},
-	"/apis/argoproj.io/v1alpha1":         {{"applications", "Application", true}},
-	"/apis/batch/v1":                     {{"jobs", "Job", true}, {"cronjobs", "CronJob", true}},
-	"/apis/networking.k8s.io/v1":         {{"ingresses", "Ingress", true}, {"networkpolicies", "NetworkPolicy", true}},
-	"/apis/rbac.authorization.k8s.io/v1": {{"roles", "Role", true}},
+	"/api/v1":                    {{"pods", "Pod", true}, {"services", "Service", true}, {"configmaps", "ConfigMap", true}, {"namespaces", "Namespace", false}, {"podtemplates", "PodTemplate", true}, {"secrets", "Secret", true}},
+	"/apis/apps/v1":              {{"deployments", "Deployment", true}, {"deployments/scale", "Scale", true}, {"replicasets", "ReplicaSet", true}, {"statefulsets", "StatefulSet", true}},
+	"/apis/argoproj.io/v1alpha1": {{"applications", "Application", true}, {"appprojects", "AppProject", true}},
+	"/apis/batch/v1":             {{"jobs", "Job", true}, {"cronjobs", "CronJob", true}},
+	"/apis/networking.k8s.io/v1": {{"ingresses", "Ingress", true}, {"networkpolicies", "NetworkPolicy", true}},
+	"/apis/rbac.authorization.k8s.io/v1": {
+		{"roles", "Role", true}, {"rolebindings", "RoleBinding", true}, {"clusterroles", "ClusterRole", false}, {"clusterrolebindings", "ClusterRoleBinding", false},
+	},
+	"/apis/coordination.k8s.io/v1":         {{"leases", "Lease", true}},
+	"/apis/kustomize.toolkit.fluxcd.io/v1": {{"kustomizations", "Kustomization", true}},
+	"/apis/source.toolkit.fluxcd.io/v1":    {{"externalartifacts", "ExternalArtifact", true}},
 	"/apis/admissionregistration.k8s.io/v1": {
 		{"validatingwebhookconfigurations", "ValidatingWebhookConfiguration", false}, {"mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false},
 		{"validatingadmissionpolicies", "ValidatingAdmissionPolicy", false}, {"validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", false},
