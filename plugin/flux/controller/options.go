@@ -8,7 +8,6 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/artifact/config"
-	"github.com/fluxcd/pkg/runtime/acl"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +26,10 @@ type Options struct {
 	Concurrent    int    // Kustomizations judged at once
 	Off           string // directory of the off-switches; empty: none
 
-	ACL     acl.Options
+	// NoCrossNamespaceRefs is that of Flux's controllers. A Kustomization of artifact
+	// mode is built by the gate, so that theirs says nothing of it.
+	NoCrossNamespaceRefs bool
+
 	Storage config.Options // StoragePath empty: no artifact mode
 }
 
@@ -37,7 +39,7 @@ func (o *Options) BindFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.EventsAddr, "events-addr", "", "address of notification-controller; empty for none")
 	f.IntVar(&o.Concurrent, "concurrent", 4, "Kustomizations that are judged at once")
 	f.StringVar(&o.Off, "off", "", "directory where the ConfigMap syncgate-off of the gate's namespace is mounted; empty for none")
-	o.ACL.BindFlags(f)
+	f.BoolVar(&o.NoCrossNamespaceRefs, "no-cross-namespace-refs", true, "build a Kustomization of sources in its own namespace only; false where kustomize-controller allows others, too")
 	f.StringVar(&o.Storage.StoragePath, "storage-path", "", "folder for the artifacts that the gate publishes; without one there is no artifact mode")
 	f.StringVar(&o.Storage.StorageAddress, "storage-addr", ":9090", "address on which artifacts are served (plain HTTP; their digests are in the cluster)")
 	f.StringVar(&o.Storage.StorageAdvAddress, "storage-adv-addr", "", "address of that server for kustomize-controller: HOST[:PORT] of the Service")

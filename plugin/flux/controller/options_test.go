@@ -9,6 +9,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// TestSourcesOfOtherNamespacesAreAskedFor: it is the operator who says that one
+// namespace may see what another one has.
+func TestSourcesOfOtherNamespacesAreAskedFor(t *testing.T) {
+	for args, want := range map[string]bool{"": true, "--no-cross-namespace-refs": true, "--no-cross-namespace-refs=false": false} {
+		var o Options
+		f := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		o.BindFlags(f)
+		must(t, f.Parse(strings.Fields(args)))
+		if o.NoCrossNamespaceRefs != want {
+			t.Errorf("%q: got %t, want %t", args, o.NoCrossNamespaceRefs, want)
+		}
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")

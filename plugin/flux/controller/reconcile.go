@@ -37,10 +37,10 @@ type Reconciler struct {
 	Log     *slog.Logger
 	Now     func() time.Time
 
-	Off                  string // directory of the off-switches; empty: none
-	Environment          string
-	FluxNamespace        string
-	NoCrossNamespaceRefs bool
+	Off                string // directory of the off-switches; empty: none
+	Environment        string
+	FluxNamespace      string
+	CrossNamespaceRefs bool // sources of other namespaces may be built
 
 	memory *memory
 }
@@ -95,8 +95,8 @@ func (r *Reconciler) outcome(ctx context.Context, s subject) (outcome, error) {
 	if s.mode == application.Artifact && r.Storage == nil {
 		return refused(app.Refuse(gate.PolicyInvalid, "the gate has no storage: artifact mode is off (--storage-path)")), nil
 	}
-	if r.NoCrossNamespaceRefs && s.source().Namespace != s.GetNamespace() {
-		return refused(app.Refuse(gate.PolicyInvalid, "%s is in another namespace, and --no-cross-namespace-refs is set", indexed(s.source()))), nil
+	if !r.CrossNamespaceRefs && s.source().Namespace != s.GetNamespace() {
+		return refused(foreign(s)), nil
 	}
 	from, err := r.artifactOf(ctx, s.source())
 	if errors.Is(err, errNotReady) {

@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/syncgate/syncgate/plugin/application"
@@ -231,16 +233,37 @@ func TestWarningsLetPassWhatFluxCanBuild(t *testing.T) {
 	}
 }
 
-func TestAnotherNamespaceMayBeRefused(t *testing.T) {
-	w := newWorld(t, application.Artifact)
-	w.NoCrossNamespaceRefs = true
-	u := w.kustomization()
-	u.SetAnnotations(map[string]string{hook.SourceAnnotation: "GitRepository/other/shop"})
-	w.replace(u)
-	w.reconcile()
-	w.is(metav1.ConditionFalse, "PolicyInvalid", "is in another namespace")
-	if ea := w.published(); ea.Status.Artifact != nil {
-		t.Errorf("artifact: got %+v", ea.Status.Artifact)
+// TestASourceOfAnotherNamespace: the gate would copy what is another tenant's, in
+// artifact mode past kustomize-controller's own --no-cross-namespace-refs.
+func TestASourceOfAnotherNamespace(t *testing.T) {
+	for _, mode := range modes {
+		w := newWorld(t, mode)
+		w.write("1", nil)
+		w.sign()
+		w.push("main@sha1:1")
+		g := &sourcev1.GitRepository{}
+		must(t, w.Client.Get(t.Context(), key, g))
+		theirs := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "theirs", Name: "shop"}}
+		must(t, w.Client.Create(t.Context(), theirs))
+		theirs.Status = g.Status
+		must(t, w.Client.Status().Update(t.Context(), theirs))
+		u := w.kustomization()
+		if mode == application.Artifact {
+			u.SetAnnotations(map[string]string{hook.SourceAnnotation: "GitRepository/theirs/shop", hook.PathAnnotation: "app"})
+		} else {
+			must(t, unstructured.SetNestedField(u.Object, "theirs", "spec", "sourceRef", "namespace"))
+		}
+		w.replace(u)
+		if _, fetches := w.reconcile(); fetches != 0 {
+			t.Errorf("%s: %d fetches, want none", mode, fetches)
+		}
+		w.is(metav1.ConditionFalse, "PolicyInvalid", "GitRepository/theirs/shop is in another namespace", "Fix: name a source of the namespace shop", "--no-cross-namespace-refs")
+		if ea := w.published(); w.values() != nil || ea != nil && ea.Status.Artifact != nil {
+			t.Errorf("%s: values %v, ExternalArtifact %+v", mode, w.values(), ea)
+		}
+		w.CrossNamespaceRefs = true
+		w.reconcile()
+		w.is(metav1.ConditionTrue, "Approved", "main@sha1:1")
 	}
 }
 

@@ -52,7 +52,7 @@ func Add(ctx context.Context, p *process.Process, o Options) error {
 	r := &Reconciler{
 		Client: p.GetClient(), Cache: p.GetCache(), Events: recorder, Loader: p.Policy, Fetcher: artifact.New(artifact.Limits{}),
 		Metrics: m, Log: p.Log, Now: time.Now,
-		Off: o.Off, Environment: o.Environment, FluxNamespace: o.FluxNamespace, NoCrossNamespaceRefs: o.ACL.NoCrossNamespaceRefs,
+		Off: o.Off, Environment: o.Environment, FluxNamespace: o.FluxNamespace, CrossNamespaceRefs: !o.NoCrossNamespaceRefs,
 		memory: newMemory(),
 	}
 	if o.Storage.StoragePath != "" {

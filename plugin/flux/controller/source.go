@@ -11,8 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/syncgate/syncgate/plugin/app"
 	"github.com/syncgate/syncgate/plugin/application"
+	"github.com/syncgate/syncgate/plugin/gate"
 )
+
+// foreign refuses a source of another namespace, which is somebody else's to
+// show: nothing of it may get into an artifact or a message here.
+func foreign(s subject) *app.Refusal {
+	r := app.Refuse(gate.PolicyInvalid, "the source %s is in another namespace than the Kustomization, and the gate has --no-cross-namespace-refs=true", indexed(s.source()))
+	r.Sentence.Fix = "name a source of the namespace " + s.GetNamespace() + "; or, if kustomize-controller is without --no-cross-namespace-refs, set it to false for the gate"
+	return r
+}
 
 // errNotReady is why there is nothing to judge: the source is not there, or has
 // no artifact yet.
