@@ -44,8 +44,9 @@ type doctorOptions struct {
 	projects, destinations []string
 }
 
-func newDoctor() *cobra.Command {
+func newDoctor(version string) *cobra.Command {
 	var o doctorOptions
+	o.argo.Version = version
 	c := &cobra.Command{
 		Use:   "doctor --webhook | --argocd | --flux",
 		Short: "Look at a live cluster: is the gate really in the path?",
@@ -62,13 +63,14 @@ their bindings, to read the webhook's Deployment, and to create Roles in one gat
 again until all is well, but for the policy's own word Warn, or the timeout is
 over.
 
-With --argocd it looks at an Argo CD instead: the sidecar is there, goes by this
-policy and is shown what Applications ask for; every source of the gated projects
-names the plugin, and no operation or ignored difference goes around it; Argo CD
-waits long enough, replaces what it cached by a refusal, and hides no gated field;
-the policies (syncgate manifests policies --argocd) are there, bound and
-unchanged. It needs the right to list Applications and admission policies with
-their bindings, and to read a Deployment and ConfigMaps in Argo CD's namespace.
+With --argocd it looks at an Argo CD instead: the sidecar is there, is of this
+version, goes by this policy and is shown what Applications ask for; every source
+of the gated projects names the plugin, and no operation, ignored difference,
+other project or off-switch goes around it; Argo CD waits long enough, replaces
+what it cached by a refusal, and hides no gated field; the policies (syncgate
+manifests policies --argocd) are there, bound and unchanged. It needs the right to
+list Applications, AppProjects and admission policies with their bindings, and to
+read a Deployment and ConfigMaps in Argo CD's namespace.
 
 With --flux it looks at a Flux: the gate for it runs, leads and goes by this
 policy; every Kustomization that is gated goes through it, has no field that
@@ -95,6 +97,7 @@ cluster cannot be asked.`,
 	f.StringVar(&o.argo.RepoServer, "repo-server", "argocd-repo-server", "argocd: the Deployment with the sidecar")
 	f.StringSliceVar(&o.projects, "projects", nil, "argocd: the gated projects, as for manifests policies --argocd (default: all but the gate's own, syncgate)")
 	f.StringArrayVar(&o.destinations, "destination", nil, "argocd: as for manifests policies --argocd")
+	f.StringVar(&o.argo.Image, "image", "", "argocd: what the sidecar's image must be, by its digest if it has one (default: of this program's version)")
 	f.BoolVar(&o.lookAtFlux, "flux", false, "look at a Flux")
 	f.StringVar(&o.flux.FluxNamespace, "flux-namespace", "flux-system", "flux: its namespace")
 	f.StringSliceVar(&o.flux.Namespaces, "namespaces", nil, "flux: the namespaces whose Kustomizations are gated, as for manifests policies --flux (default: all)")
@@ -147,8 +150,8 @@ func (o *doctorOptions) check(c *cobra.Command) error {
 		return usage(c, "say what to look at: one of --webhook, --argocd and --flux")
 	case !o.webhook && (len(o.KeyIDs) > 0 || o.Replicas > 0 || o.Namespace != ""):
 		return usage(c, "--kid, --replicas and --namespace go with --webhook")
-	case !o.argocd && (len(o.projects) > 0 || len(o.destinations) > 0 || len(o.argo.Namespaces) > 0):
-		return usage(c, "--projects, --destination and --application-namespaces go with --argocd")
+	case !o.argocd && (len(o.projects) > 0 || len(o.destinations) > 0 || len(o.argo.Namespaces) > 0 || o.argo.Image != ""):
+		return usage(c, "--projects, --destination, --application-namespaces and --image go with --argocd")
 	case !o.lookAtFlux && (len(o.flux.Namespaces) > 0 || len(o.flux.Ungated) > 0):
 		return usage(c, "--namespaces and --ungated go with --flux")
 	case o.policy == "":

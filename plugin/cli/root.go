@@ -35,7 +35,7 @@ pass freely.`,
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c.CommandPath(), err} })
 	root.AddCommand(newCheck(), newRender(), newFields(), newDiff(), newPin(), newSign(), newKeys(), newRevoke(), newExplain(), newManifests(),
-		newDoctor(), newMigrate(), newFixedpoint(), newOff(), newOn(), newCertificates(), newFlux(), newVersion(version))
+		newDoctor(version), newMigrate(), newFixedpoint(), newOff(), newOn(), newCertificates(), newFlux(), newVersion(version))
 	root.AddCommand(more...)
 	return root
 }

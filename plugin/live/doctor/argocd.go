@@ -26,6 +26,9 @@ type ArgoCD struct {
 	Policies []map[string]any
 	// RepoServer is the name of the Deployment with the sidecar.
 	RepoServer string
+	// Image is what the sidecar's image must be, by its digest if it has one;
+	// empty: of the same version as Version, which is this program's.
+	Image, Version string
 }
 
 // The resources of Argo CD that are looked at.
@@ -71,18 +74,27 @@ func LookArgoCD(ctx context.Context, c *live.Cluster, o ArgoCD) (Report, error) 
 	if err := r.sidecarPolicy(ctx, c, o, side); err != nil {
 		return r, err
 	}
+	r.image(o, side)
 	var seen []controller.Examined
+	var looked []map[string]any
 	others := map[string]int{}
 	for _, object := range all {
 		meta, _ := object["metadata"].(map[string]any)
 		if ns := text(meta, "namespace"); ns == o.ArgoNamespace || slices.Contains(o.Namespaces, ns) {
 			seen = append(seen, o.Examine(object, o.Policy))
+			looked = append(looked, object)
 		} else {
 			others[ns]++
 		}
 	}
 	r.applications(seen)
 	if err := r.published(ctx, c, o, side, seen); err != nil {
+		return r, err
+	}
+	if err := r.switches(ctx, c, o, side); err != nil {
+		return r, err
+	}
+	if err := r.projects(ctx, c, o, side, looked); err != nil {
 		return r, err
 	}
 	if err := r.parameters(ctx, c, o, side, others); err != nil {
@@ -132,7 +144,7 @@ func (r *Report) published(ctx context.Context, c *live.Cluster, o ArgoCD, side 
 	if err != nil {
 		return err
 	}
-	if side.env["SYNCGATE_APPS"] == "" {
+	if side.env["SYNCGATE_APPS"] == "" && !side.blind {
 		r.Warnings = append(r.Warnings, "the sidecar has no SYNCGATE_APPS: annotations of Applications do not count")
 		return nil
 	}

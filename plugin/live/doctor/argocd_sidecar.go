@@ -20,9 +20,12 @@ import (
 // value is one without it.
 type sidecar struct {
 	there  bool
-	env    map[string]string // of the plugin's container, with values of its own
+	image  string
+	env    map[string]string // of the plugin's container
+	blind  bool              // env is not all of it
 	server map[string]string // of the repo-server's
 	policy string            // ConfigMap that is mounted with the policy
+	mount  string            // where that is
 }
 
 // The names in manifests/argocd/sidecar.yaml.
@@ -47,14 +50,18 @@ func (r *Report) sidecar(ctx context.Context, c *live.Cluster, o ArgoCD) (sideca
 		return out, fmt.Errorf("reading %s: %w", at, err)
 	}
 	pod := child(d, "spec", "template", "spec")
-	image := ""
 	for _, x := range list(pod, "containers") {
 		container, _ := x.(map[string]any)
+		var err error
 		switch text(container, "name") {
 		case sidecarName:
-			out.there, out.env, image = true, environment(container), text(container, "image")
+			out.there, out.image, out.mount = true, text(container, "image"), mountPath(container, policyVolume)
+			out.env, out.blind, err = r.variables(ctx, c, o.ArgoNamespace, container, "SYNCGATE_")
 		case "argocd-repo-server", "repo-server": // stock, and of the Helm chart
-			out.server = environment(container)
+			out.server, _, err = r.variables(ctx, c, o.ArgoNamespace, container, "ARGOCD_PAUSE_GEN_")
+		}
+		if err != nil {
+			return out, err
 		}
 	}
 	for _, x := range list(pod, "volumes") {
@@ -78,7 +85,7 @@ func (r *Report) sidecar(ctx context.Context, c *live.Cluster, o ArgoCD) (sideca
 		r.add("sidecar", false, fixSidecar, details...)
 		return out, nil
 	}
-	r.add("sidecar", true, "", fmt.Sprintf("%s has the plugin, %s, in %d replicas", at, clip(image), want))
+	r.add("sidecar", true, "", fmt.Sprintf("%s has the plugin, %s, in %d replicas", at, clip(out.image), want))
 	return out, nil
 }
 
@@ -91,6 +98,10 @@ func (r *Report) sidecarPolicy(ctx context.Context, c *live.Cluster, o ArgoCD, s
 	const fix = "kubectl create configmap " + policyVolume + " from this policy, its key sets and its revocation list (--dry-run=client -o yaml | kubectl apply -f -)"
 	if side.policy == "" {
 		r.Warnings = append(r.Warnings, "the sidecar's policy is not in a ConfigMap volume "+policyVolume+": whether it is this one cannot be seen")
+		return nil
+	}
+	if path := side.env["SYNCGATE_POLICY"]; path != "" && filepath.Clean(path) != filepath.Join(side.mount, policyFile) {
+		r.add("policy", false, "take SYNCGATE_POLICY away, or mount the ConfigMap there", fmt.Sprintf("SYNCGATE_POLICY of the sidecar is %.120q, and ConfigMap %s is mounted at %.120q: it goes by another file", path, side.policy, side.mount))
 		return nil
 	}
 	at := fmt.Sprintf("ConfigMap %s/%s", o.ArgoNamespace, side.policy)
@@ -211,14 +222,4 @@ func child(t map[string]any, path ...string) map[string]any {
 		t, _ = t[p].(map[string]any)
 	}
 	return t
-}
-
-// environment is that of a container, as far as its values stand there.
-func environment(container map[string]any) map[string]string {
-	out := map[string]string{}
-	for _, x := range list(container, "env") {
-		e, _ := x.(map[string]any)
-		out[text(e, "name")] = text(e, "value")
-	}
-	return out
 }

@@ -17,6 +17,7 @@ import (
 const (
 	argoApps    = "/apis/argoproj.io/v1alpha1/applications"
 	argoMaps    = "/api/v1/namespaces/argocd/configmaps"
+	argoGroups  = "/apis/argoproj.io/v1alpha1/appprojects"
 	argoDeploys = "/apis/apps/v1/namespaces/argocd/deployments"
 	repoServer  = `{"metadata":{"name":"argocd-repo-server","generation":2},"status":{"observedGeneration":2,"replicas":1,"updatedReplicas":1,"readyReplicas":1},
 		"spec":{"replicas":1,"template":{"spec":{"automountServiceAccountToken":false,"containers":[
@@ -37,7 +38,8 @@ func argoStage(t *testing.T) (*stage, doctor.ArgoCD) {
 	s.Put(argoMaps, `{"metadata":{"name":"syncgate-apps"},"data":{"web":"{}"}}`)
 	s.mount(t, func(map[string]string) {})
 	s.application(plugged)
-	return s, doctor.ArgoCD{Options: controller.Options{ArgoNamespace: "argocd"}, Policy: s.options.Policy, Policies: s.options.Policies, RepoServer: "argocd-repo-server"}
+	s.project("shop", shopDestination)
+	return s, doctor.ArgoCD{Options: controller.Options{ArgoNamespace: "argocd"}, Policy: s.options.Policy, Policies: s.options.Policies, RepoServer: "argocd-repo-server", Version: "v1"}
 }
 
 // mount makes the ConfigMap of the sidecar's policy.
@@ -70,7 +72,7 @@ func TestAnArgoCDWithTheGatePasses(t *testing.T) {
 	for _, c := range r.Checks {
 		got = append(got, c.Name)
 	}
-	want := []string{"sidecar", "policy", "sources", "operations", "differences", "annotations", "mode", "settings", "namespaces", "timeouts", "cache", "hidden", "policies"}
+	want := []string{"sidecar", "policy", "image", "sources", "operations", "differences", "annotations", "mode", "settings", "switches", "projects", "namespaces", "timeouts", "cache", "hidden", "policies"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("checks (-want +got):\n%s", diff)
 	}
