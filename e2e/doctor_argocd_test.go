@@ -23,7 +23,11 @@ const argoObjects = `
 {apiVersion: apps/v1, kind: Deployment, metadata: {name: argocd-repo-server, namespace: argocd}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {
   automountServiceAccountToken: false, volumes: [{name: syncgate-policy, configMap: {name: syncgate-policy}}], containers: [
   {name: argocd-repo-server, image: a, env: [{name: ARGOCD_PAUSE_GEN_AFTER_FAILED_ATTEMPTS, value: "1"}, {name: ARGOCD_PAUSE_GEN_REQUESTS, value: "1"}]},
-  {name: syncgate, image: syncgate, env: [{name: SYNCGATE_APPS, value: /etc/syncgate-apps}]}]}}}}
+  {name: syncgate, image: syncgate, envFrom: [{configMapRef: {name: sidecar}}]}]}}}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: sidecar, namespace: argocd}, data: {SYNCGATE_APPS: /etc/syncgate-apps, SYNCGATE_OFF: /etc/syncgate-off}}
+---
+{apiVersion: argoproj.io/v1alpha1, kind: AppProject, metadata: {name: other, namespace: argocd}, spec: {destinations: [{server: "*", namespace: elsewhere}]}}
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-cmd-params-cm, namespace: argocd}, data: {reposerver.repo.cache.expiration: 30m, controller.repo.server.timeout.seconds: "120"}}
 ---
@@ -100,6 +104,8 @@ func TestDoctorForArgoCDOnARealAPIServer(t *testing.T) {
 	for _, tt := range []struct{ object, patch, back, want string }{
 		{"configmap/argocd-cm", `{"data":{"resource.customizations.ignoreDifferences.all":"jsonPointers: [/spec/template]"}}`, `{"data":null}`, "hidden"},
 		{"configmap/argocd-cmd-params-cm", `{"data":{"server.repo.server.timeout.seconds":"30"}}`, `{"data":{"server.repo.server.timeout.seconds":null}}`, "timeouts"},
+		{"configmap/sidecar", `{"data":{"SYNCGATE_TIMEOUT":"90s"}}`, `{"data":{"SYNCGATE_TIMEOUT":null}}`, "timeouts"},
+		{"appproject/other", `{"spec":{"destinations":[{"server":"*","namespace":"*"}]}}`, `{"spec":{"destinations":[{"server":"*","namespace":"elsewhere"}]}}`, "projects"},
 		{"configmap/syncgate-apps", `{"data":{"web":"{\"mode\":\"Enforce\"}"}}`, `{"data":{"web":"{}"}}`, "settings"},
 		{"configmap/syncgate-policy", `{"data":{"policy.yaml":"kind: other"}}`, fmt.Sprintf(`{"data":{"policy.yaml":%q}}`, argoGatePolicy), "policy"},
 	} {
@@ -108,6 +114,12 @@ func TestDoctorForArgoCDOnARealAPIServer(t *testing.T) {
 		c.Kubectl(nil, "patch", tt.object, "--namespace", "argocd", "--type=merge", "--patch", tt.back)
 		failing(t, "")
 	}
+	failing(t, "image", "--image", "syncgate@sha256:"+strings.Repeat("0", 64))
+	failing(t, "", "--image", "syncgate")
+	c.Run(c.Dir, nil, b.Syncgate, "off", "--app", "web", "--for", "1h", "--reason", "INC-1", "--kubeconfig", c.Kubeconfig)
+	failing(t, "switches")
+	c.Run(c.Dir, nil, b.Syncgate, "on", "--app", "web", "--kubeconfig", c.Kubeconfig)
+	failing(t, "")
 	c.Kubectl(nil, "delete", "validatingadmissionpolicybinding", byApplications)
 	failing(t, "policies")
 	// Somebody without rights is told that he cannot know.
