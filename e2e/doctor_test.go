@@ -131,7 +131,11 @@ func TestDoctorPassesOnlyWhenConverged(t *testing.T) {
 			kind, name, _ := strings.Cut(tt.object, "/")
 			cluster.Kubectl(nil, "patch", kind, name, "--type=json", "--patch", tt.patch)
 			w.sick(t, policy, "policies", tt.want)
-			cluster.Kubectl(printed, "replace", "-f", "-")
+			// kubectl reads before it replaces; the controller that checks types may write in between.
+			cluster.Eventually("the policies to be replaced", func() (string, bool) {
+				r := cluster.TryKubectl(printed, "replace", "-f", "-")
+				return string(r.Stderr), r.Status == 0
+			})
 			w.well(t, policy)
 		})
 	}
