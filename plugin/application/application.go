@@ -101,7 +101,11 @@ func read(o manifest.Object) (Source, error) {
 		bad.add("the path %.80q leads out of the repository", s.App.Path)
 	}
 	if err := bad.err(); err != nil {
-		return Source{}, fmt.Errorf("%s %q in %s: %w", o.Kind(), o.Name(), o.Where(), err)
+		at := ""
+		if o.Document > 0 { // it is out of a file
+			at = " in " + o.Where()
+		}
+		return Source{}, fmt.Errorf("%s %q%s: %w", o.Kind(), o.Name(), at, err)
 	}
 	return s, nil
 }

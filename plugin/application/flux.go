@@ -69,7 +69,7 @@ func (s Source) Flux() *Kustomization { return s.flux }
 // FromObject is Parse for an object that the API server has, of which only a
 // Flux Kustomization is read here. Numbers may be of any Go type.
 func FromObject(tree map[string]any) (Source, error) {
-	list, err := manifest.FromTree(tree, "the cluster", 1)
+	list, err := manifest.FromTree(tree, "object", 0)
 	if err != nil {
 		return Source{}, fmt.Errorf("reading Kustomization: %w", err)
 	}
@@ -151,6 +151,10 @@ func (s *Source) kustomization(o manifest.Object, spec *fields) {
 		spec.refuse(afterGate, builtHere...)
 	} else {
 		s.App.Namespace = k.built(own, spec)
+	}
+	if k.Mode != Plain && k.Source.Kind == "ExternalArtifact" && hook.IsName(k.Source.Name) {
+		// The gate would judge its own output, and nothing of a repository arrives.
+		spec.bad.add("the source ExternalArtifact %.80q is what the gate itself publishes: name the GitRepository, OCIRepository or Bucket that has the manifests", k.Source.Name)
 	}
 	spec.refuse(force, "force")
 	for _, rule := range spec.objects("ignore") {

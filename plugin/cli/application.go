@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncgate/syncgate/plugin/app"
 	"github.com/syncgate/syncgate/plugin/application"
+	"github.com/syncgate/syncgate/plugin/flux/hook"
 	"github.com/syncgate/syncgate/plugin/gate"
 	"github.com/syncgate/syncgate/plugin/gitrev"
 	"github.com/syncgate/syncgate/plugin/render"
@@ -49,7 +50,11 @@ func (t *target) readApplication(c *cobra.Command) error {
 
 // ask reads the annotations, of which one is for receipts.
 func (t *target) ask(receipts string) error {
-	t.entry = settings.Parse(t.source.Annotations, receipts)
+	others := []string{receipts}
+	if t.source.Flux() != nil {
+		others = append(others, hook.SourceAnnotation, hook.PathAnnotation)
+	}
+	t.entry = settings.Parse(t.source.Annotations, others...)
 	if t.entry.Refused != "" {
 		return app.NotAsked(t.askedBy(), "%s", t.entry.Refused)
 	}

@@ -126,10 +126,15 @@ func Parse(annotations map[string]string, others ...string) Entry {
 			}
 		}
 	}
-	others = append(others, Status)
+	for _, key := range others {
+		if strings.HasPrefix(key, Prefix) { // else it is never looked for
+			known = append(known, key)
+		}
+	}
+	slices.Sort(known)
 	var unknown []string
 	for key := range annotations {
-		if strings.HasPrefix(key, Prefix) && !slices.Contains(known, key) && !slices.Contains(others, key) {
+		if strings.HasPrefix(key, Prefix) && key != Status && !slices.Contains(known, key) {
 			unknown = append(unknown, key)
 		}
 	}

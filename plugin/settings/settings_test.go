@@ -26,7 +26,7 @@ func TestAnnotationsAreReadStrictly(t *testing.T) {
 			"syncgate.io/renderer": "helm", "syncgate.io/lock": "locks/web app"},
 			settings.Entry{Mode: "Enforce", Environment: "prod-eu", Categories: []string{"service", "x-tools", "-rbac"}, Renderer: "helm", Lock: "locks/web app"}, ""},
 		{"another case", map[string]string{"syncgate.io/Mode": "Enforce"}, settings.Entry{}, `annotation "syncgate.io/Mode" is none of syncgate.io/categories, `},
-		{"a slip", map[string]string{"syncgate.io/moed": "Enforce", "syncgate.io/mode": "Enforce"}, settings.Entry{}, `annotation "syncgate.io/moed" is none of`},
+		{"a slip", map[string]string{"syncgate.io/moed": "Enforce", "syncgate.io/mode": "Enforce"}, settings.Entry{}, `annotation "syncgate.io/moed" is none of syncgate.io/categories, syncgate.io/environment, syncgate.io/lock, syncgate.io/mode, syncgate.io/receipt, syncgate.io/renderer`},
 		{"a mode in lower case", map[string]string{"syncgate.io/mode": "enforce"}, settings.Entry{}, `annotation syncgate.io/mode: got "enforce", want Enforce, Warn`},
 		{"no mode", map[string]string{"syncgate.io/mode": ""}, settings.Entry{}, `annotation syncgate.io/mode: got ""`},
 		{"no category", map[string]string{"syncgate.io/categories": ""}, settings.Entry{}, `annotation syncgate.io/categories: got ""`},
@@ -39,7 +39,7 @@ func TestAnnotationsAreReadStrictly(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := settings.Parse(tt.annotations, "syncgate.io/receipt")
+			got := settings.Parse(tt.annotations, "syncgate.io/receipt", "example.com/other")
 			if tt.refused != "" {
 				if !strings.Contains(got.Refused, tt.refused) {
 					t.Errorf("got %q, want %q in it", got.Refused, tt.refused)

@@ -84,7 +84,7 @@ func TestEachAnnotationTightensAndNoneRelaxes(t *testing.T) {
 		{name: "a category less, by a rule", policy: rule, asked: map[string]string{"syncgate.io/categories": "service,-rbac"}, reason: "PolicyInvalid",
 			want: []string{"policy.yaml line 8: apps[0].categories[0]: category rbac must be signed"}},
 		{name: "a lock that leads out", policy: prod, asked: map[string]string{"syncgate.io/lock": "../../etc"}, reason: "PolicyInvalid", want: []string{`annotation syncgate.io/lock: got "../../etc"`}},
-		{name: "one that nobody knows", policy: prod, asked: map[string]string{"syncgate.io/skip": "true"}, reason: "PolicyInvalid", want: []string{`annotation "syncgate.io/skip" is none of syncgate.io/categories, `}},
+		{name: "one that nobody knows", policy: prod, asked: map[string]string{"syncgate.io/skip": "true"}, reason: "PolicyInvalid", want: []string{`annotation "syncgate.io/skip" is none of syncgate.io/categories, syncgate.io/environment, syncgate.io/lock, syncgate.io/mode, syncgate.io/path, syncgate.io/receipt, syncgate.io/renderer, syncgate.io/source`}},
 		{name: "one in another case", policy: prod, asked: map[string]string{"syncgate.io/Mode": "Enforce"}, reason: "PolicyInvalid", want: []string{`annotation "syncgate.io/Mode" is none of`}},
 	} {
 		for _, mode := range modes {

@@ -67,6 +67,10 @@ func Name(kustomization string) (string, error) {
 	return name, nil
 }
 
+// IsName reports whether a name is one that the gate gives, to the ConfigMap or
+// ExternalArtifact of some Kustomization.
+func IsName(name string) bool { return strings.HasPrefix(name, namePrefix) }
+
 // placeholder is a bare one. What has an operator, such as a default, would give
 // a value where the gate gives none.
 var placeholder = regexp.MustCompile(`^\$\{(` + Prefix + `[a-z0-9_]{1,200})\}$`)

@@ -26,6 +26,7 @@ func TestRead(t *testing.T) {
 		"postBuild mode":         {"", required, application.PostBuild, ""},
 		"artifact mode":          {says, own, application.Artifact, ""},
 		"another's artifact":     {"", "sourceRef: {kind: ExternalArtifact, name: syncgate-flux-api}", application.Plain, ""},
+		"its own artifact":       {"syncgate.io/source: ExternalArtifact/syncgate-flux-web", own, application.Artifact, "what the gate itself publishes: name the GitRepository"},
 		"no source":              {"", own, application.Artifact, "syncgate.io/source"},
 		"the annotation alone":   {says, git, application.Artifact, "the gate is not in the path"},
 		"both":                   {says, required, application.PostBuild, "is for artifact mode"},
@@ -50,6 +51,8 @@ func TestRead(t *testing.T) {
 				t.Errorf("refused: %v", r.Wrong)
 			case c.wrong != "" && (r.Wrong == nil || !strings.Contains(r.Wrong.Error(), c.wrong)):
 				t.Errorf("refusal %v, want one with %q", r.Wrong, c.wrong)
+			case c.wrong != "" && strings.Contains(r.Wrong.Error(), "document"):
+				t.Errorf("refusal %v: there is one object, and no document", r.Wrong)
 			case c.wrong == "" && c.mode != application.Plain && r.Says.App.Name != "shop_web":
 				t.Errorf("policy calls it %q", r.Says.App.Name)
 			}
