@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,7 @@ func TestPoliciesForArgoCDOnARealAPIServer(t *testing.T) {
 	})
 	g.Apply([]byte(appOf("old", "shop", "source: {"+gitSource+"}")))
 	g.Apply([]byte(appOf("free", "sandbox", "source: {"+gitSource+"}")))
+	g.Apply([]byte(appOf("mixed", "shop", "source: {"+gitSource+", "+prodPlugin+", kustomize: {namePrefix: a}}")))
 
 	policy := harness.NewPolicy(e, "policy", argoGatePolicy, harness.NewSigner(e, g.binaries, "release"))
 	printed := e.Run("", nil, g.binaries.Syncgate, "manifests", "policies", "--argocd", "--policy", policy.Path(),
@@ -107,6 +109,34 @@ func TestPoliciesForArgoCDOnARealAPIServer(t *testing.T) {
 			{"out of it", g.mallory, "", patch("web", `{"spec":{"project":"sandbox"}}`), byApplications},
 			{"out of it, by an administrator", g.admin, "", append(patch("two", `{"spec":{"project":"sandbox"}}`), "--dry-run=server"), ""},
 		})
+	})
+	t.Run("the plugin beside something else, which Argo CD does not render", func(t *testing.T) {
+		beside := func(block string) string { return "source: {" + gitSource + ", " + prodPlugin + ", " + block + "}" }
+		g.try(t, []attempt{
+			{"a native block", g.mallory, appOf("web", "shop", beside("helm: {releaseName: a}")), apply, byApplications},
+			{"one of two sources", g.mallory, appOf("two", "shop", sources(gitSource+", "+prodPlugin, gitSource+", "+prodPlugin+", directory: {}")), apply, byApplications},
+			{"in an operation", g.mallory, "", patch("web", `{"operation":{"sync":{"source":{"repoURL":"x","path":"a","helm":{},`+pluginJSON+`}}}}`), byApplications},
+			{"where nothing is gated", g.mallory, appOf("free2", "sandbox", beside("helm: {releaseName: a}")), append(slices.Clone(apply), "--dry-run=server"), ""},
+			{"an older one's status", argo, "", patch("mixed", `{"status":{"operationState":{"phase":"Error","startedAt":"2026-01-01T00:00:00Z","operation":{"sync":{"revision":"main"}},`+
+				`"syncResult":{"revision":"main","source":{"repoURL":"https://git.example.com/shop.git","path":"apps/web","kustomize":{"namePrefix":"a"},`+pluginJSON+`}}}}}`), ""},
+			{"its refresh", g.mallory, "", patch("mixed", `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"hard"}}}`), ""},
+			{"its sync", g.mallory, "", patch("mixed", `{"operation":{"sync":{"revision":"main"}}}`), byApplications},
+			{"an empty block, which Argo CD takes away at once", argo, "", patch("mixed", `{"spec":{"source":{"kustomize":null}}}`), ""},
+			{"then a sync", g.mallory, "", patch("mixed", `{"operation":{"sync":{"revision":"main"}}}`), ""},
+		})
+	})
+	t.Run("says what to do", func(t *testing.T) {
+		for _, c := range []struct{ app, want string }{
+			{appOf("web", "shop", "source: {"+gitSource+", "+prodPlugin+", kustomize: {}, directory: {recurse: true}}"),
+				"SYNC REFUSED [RenderFailed] Application argocd/web of the gated project shop: a source has kustomize and directory beside plugin, which exclude each other, so that Argo CD renders nothing; Fix: keep plugin alone, "},
+			{strings.Replace(appOf("web", "shop", gatedSource), "server: 'https://prod'", "name: in-cluster", 1),
+				"environment of its destination in-cluster, which has none; Fix: whoever operates the gate: syncgate manifests policies --argocd with --destination ENVIRONMENT=in-cluster, too, "},
+			{at("https://prod", "stage"), "environment of its destination https://prod, which has prod; Fix: ask for that"},
+		} {
+			if r := g.mallory.TryKubectl([]byte(c.app), apply...); r.Status == 0 || !strings.Contains(string(r.Stderr), c.want) {
+				t.Errorf("got status %d, %s; want %q", r.Status, r.Stderr, c.want)
+			}
+		}
 	})
 	t.Run("what a sync may bring along", func(t *testing.T) {
 		g.try(t, []attempt{

@@ -88,7 +88,7 @@ With --out the files are written to a directory, which must not exist.`,
 	f.StringVar(&out, "out", "", "directory to write the files to")
 	f.BoolVar(&argo, "argocd", false, "print those for Argo CD's Applications instead")
 	f.StringSliceVar(&projects, "projects", nil, "argocd: the gated projects (default: all but the gate's own, syncgate)")
-	f.StringArrayVar(&destinations, "destination", nil, "argocd: ENVIRONMENT=SERVER or ENVIRONMENT=NAME, an environment of policy that may be asked for at a destination; with one given, every other pair is refused")
+	f.StringArrayVar(&destinations, "destination", nil, "argocd: ENVIRONMENT=SERVER or ENVIRONMENT=NAME, an environment of policy that may be asked for at a destination, as Applications write it: of a cluster that some name by server and some by name, give both; with one given, every other pair is refused")
 	f.BoolVar(&flux, "flux", false, "print those for Flux's Kustomizations instead")
 	f.StringSliceVar(&namespaces, "namespaces", nil, "flux: the namespaces whose Kustomizations are gated (default: all)")
 	f.StringSliceVar(&ungated, "ungated", nil, "flux: NAMESPACE/NAME of Kustomizations there that are not, such as flux-system/flux-system; administrators alone change them")
