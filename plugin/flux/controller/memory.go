@@ -24,6 +24,8 @@ type remembered struct {
 	toldOnce  bool
 	shown     *meta.Artifact // in the status of the ExternalArtifact
 	shownOnce bool
+
+	course course
 }
 
 func newMemory() *memory { return &memory{all: map[types.NamespacedName]remembered{}} }
@@ -68,6 +70,20 @@ func (m *memory) show(k types.NamespacedName, a *meta.Artifact) {
 	defer m.mu.Unlock()
 	r := m.all[k]
 	r.shown, r.shownOnce = a, true
+	m.all[k] = r
+}
+
+func (m *memory) course(k types.NamespacedName) course {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all[k].course
+}
+
+func (m *memory) follow(k types.NamespacedName, c course) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.all[k]
+	r.course = c
 	m.all[k] = r
 }
 

@@ -14,6 +14,7 @@ type Metrics struct {
 	seconds   prometheus.Histogram
 	writes    *prometheus.CounterVec
 	repairs   *prometheus.CounterVec
+	anyway    *prometheus.CounterVec
 	Durations *fluxmetrics.Recorder // gotk_reconcile_duration_seconds, as of Flux's controllers
 }
 
@@ -31,9 +32,11 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Help: "Writes of the gate's ConfigMaps and ExternalArtifacts."}, []string{"kind", "verb"}),
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "syncgate_flux_repairs_total",
 			Help: "Times that an ExternalArtifact of the gate, or the file behind it, was not what the gate had made it."}, []string{"what"}),
+		anyway: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "syncgate_flux_applied_anyway_total",
+			Help: "Contents that Flux applied of a Kustomization of postBuild mode though the gate refused them."}, []string{"namespace", "name"}),
 		Durations: fluxmetrics.NewRecorder(),
 	}
-	all := []prometheus.Collector{m.approved, m.verdicts, m.seconds, m.writes, m.repairs}
+	all := []prometheus.Collector{m.approved, m.verdicts, m.seconds, m.writes, m.repairs, m.anyway}
 	var failed error
 	for _, c := range append(all, m.Durations.Collectors()...) {
 		failed = errors.Join(failed, r.Register(c))
@@ -43,5 +46,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 
 // forget takes out the series of a Kustomization.
 func (m *Metrics) forget(namespace, name string) {
-	m.approved.DeletePartialMatch(prometheus.Labels{"namespace": namespace, "name": name})
+	of := prometheus.Labels{"namespace": namespace, "name": name}
+	m.approved.DeletePartialMatch(of)
+	m.anyway.DeletePartialMatch(of)
 }

@@ -74,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	err = errors.Join(r.enforce(ctx, s, o), r.report(ctx, s, o))
+	err = errors.Join(r.enforce(ctx, s, o), r.report(ctx, s, r.anyway(s, o)))
 	r.Metrics.Durations.RecordDuration(reference(s), start)
 	if err != nil {
 		return ctrl.Result{}, err

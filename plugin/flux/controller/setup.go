@@ -212,14 +212,28 @@ func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) []r
 }
 
 // asksAnew passes over what Flux itself writes into the status of a
-// Kustomization, many times for each revision.
+// Kustomization, many times for each revision, but that it has applied something
+// else.
 var asksAnew = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld, e.ObjectNew
 	return before.GetGeneration() != after.GetGeneration() || before.GetUID() != after.GetUID() ||
 		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) || !maps.Equal(before.GetLabels(), after.GetLabels()) ||
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-		!equality.Semantic.DeepEqual(mark(before), mark(after))
+		!equality.Semantic.DeepEqual(mark(before), mark(after)) || appliedElse(before, after)
 }}
+
+// appliedElse reports whether Flux has applied another content, or the same of
+// another spec.
+func appliedElse(before, after client.Object) bool {
+	b, ok := before.(*unstructured.Unstructured)
+	a, ok2 := after.(*unstructured.Unstructured)
+	if !ok || !ok2 {
+		return false
+	}
+	was, _, _ := unstructured.NestedInt64(b.Object, "status", "observedGeneration")
+	is, _, _ := unstructured.NestedInt64(a.Object, "status", "observedGeneration")
+	return was != is || !lastApplied(b).content(lastApplied(a))
+}
 
 // mark is the gate's condition on a Kustomization.
 func mark(object client.Object) any {

@@ -123,11 +123,20 @@ func TestEveryKindOfSourceIsRead(t *testing.T) {
 	}
 }
 
-// TestWhatIsLookedAtAnew: all but what Flux itself writes into the status.
+// TestWhatIsLookedAtAnew: all but what Flux itself writes into the status, of
+// which only counts what it has applied.
 func TestWhatIsLookedAtAnew(t *testing.T) {
 	condition := func(kind, message string) func(*unstructured.Unstructured) {
 		return func(u *unstructured.Unstructured) {
 			must(t, unstructured.SetNestedSlice(u.Object, []any{map[string]any{"type": kind, "status": "True", "reason": "R", "message": message}}, "status", "conditions"))
+		}
+	}
+	history := func(digest, status string) func(*unstructured.Unstructured) {
+		return func(u *unstructured.Unstructured) {
+			must(t, unstructured.SetNestedSlice(u.Object, []any{
+				map[string]any{"digest": digest, "lastReconciled": "2026-12-02T04:00:00Z", "lastReconciledStatus": status},
+				map[string]any{"digest": "a", "lastReconciled": "2026-12-02T03:00:00Z", "lastReconciledStatus": "ReconciliationSucceeded"},
+			}, "status", "history"))
 		}
 	}
 	for name, c := range map[string]struct {
@@ -136,9 +145,18 @@ func TestWhatIsLookedAtAnew(t *testing.T) {
 	}{
 		"nothing":          {func(*unstructured.Unstructured) {}, false},
 		"Flux's condition": {condition("Ready", "a"), false},
-		"its revision": {func(u *unstructured.Unstructured) {
-			must(t, unstructured.SetNestedField(u.Object, "r", "status", "lastAppliedRevision"))
+		"what it tries": {func(u *unstructured.Unstructured) {
+			must(t, unstructured.SetNestedField(u.Object, "r", "status", "lastAttemptedRevision"))
 		}, false},
+		"what it has applied": {func(u *unstructured.Unstructured) {
+			must(t, unstructured.SetNestedField(u.Object, "r", "status", "lastAppliedRevision"))
+		}, true},
+		"what it could not apply": {history("b", "ReconciliationFailed"), false},
+		"another content":         {history("b", "ReconciliationSucceeded"), true},
+		"the same once more":      {history("a", "ReconciliationSucceeded"), false},
+		"the same of another spec": {func(u *unstructured.Unstructured) {
+			must(t, unstructured.SetNestedField(u.Object, int64(2), "status", "observedGeneration"))
+		}, true},
 		"the gate's condition": {condition("syncgate.io/Approved", "forged"), true},
 		"the spec":             {func(u *unstructured.Unstructured) { u.SetGeneration(7) }, true},
 		"an annotation":        {func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) }, true},
@@ -147,7 +165,12 @@ func TestWhatIsLookedAtAnew(t *testing.T) {
 		"its end":              {func(u *unstructured.Unstructured) { now := metav1.Now(); u.SetDeletionTimestamp(&now) }, true},
 	} {
 		before := kustomizationOf(t, application.PostBuild, "")
+		history("a", "ReconciliationFailed")(before)
 		after := before.DeepCopy()
+		if name == "what it has applied" { // by one that keeps no history
+			unstructured.RemoveNestedField(before.Object, "status", "history")
+			unstructured.RemoveNestedField(after.Object, "status", "history")
+		}
 		c.change(after)
 		if got := asksAnew.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != c.want {
 			t.Errorf("%s: looked at %v, want %v", name, got, c.want)
