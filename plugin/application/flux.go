@@ -157,17 +157,22 @@ func (s *Source) kustomization(o manifest.Object, spec *fields) {
 		spec.bad.add("the source ExternalArtifact %.80q is what the gate itself publishes: name the GitRepository, OCIRepository or Bucket that has the manifests", k.Source.Name)
 	}
 	spec.refuse(force, "force")
-	for _, rule := range spec.objects("ignore") {
+	spec.ignored()
+	spec.skip(appliedOnly...)
+	spec.done()
+}
+
+// ignored checks the paths that Flux leaves to others.
+func (f *fields) ignored() {
+	for _, rule := range f.objects("ignore") {
 		for _, p := range rule.texts("paths") {
 			if !slices.ContainsFunc(adopted, func(a string) bool { return p == a || strings.HasPrefix(p, a+"/") }) {
-				spec.bad.add("%s %.80q: Flux would apply what the cluster has there, whatever was signed; only %s may be ignored", rule.at("paths"), p, strings.Join(adopted, " and "))
+				f.bad.add("%s %.80q: Flux would apply what the cluster has there, whatever was signed; only %s may be ignored", rule.at("paths"), p, strings.Join(adopted, " and "))
 			}
 		}
 		rule.skip("target")
 		rule.done()
 	}
-	spec.skip(appliedOnly...)
-	spec.done()
 }
 
 // artifact reads what artifact mode builds, and returns the path in it.

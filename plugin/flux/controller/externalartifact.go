@@ -15,12 +15,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/syncgate/syncgate/plugin/application"
 )
 
 // publish makes the ExternalArtifact of a Kustomization say what was approved
-// last. kustomize-controller applies whatever its status says, ready or not: so
-// nothing gets into it but what this process stored itself, and what somebody
-// else wrote there is gone at once.
+// last, and nothing while its spec would make something else of that.
+// kustomize-controller applies whatever its status says, ready or not: so nothing
+// gets into it but what this process stored itself, and what somebody else wrote
+// there is gone at once.
 func (r *Reconciler) publish(ctx context.Context, s subject, o outcome) error {
 	current, err := r.stored(s)
 	if err != nil {
@@ -35,6 +38,9 @@ func (r *Reconciler) publish(ctx context.Context, s subject, o outcome) error {
 		if current, err = r.store(s, o); err != nil {
 			return err
 		}
+	}
+	if !o.approved && application.Alters(s.Object) {
+		current = nil // it stays on the disk
 	}
 	ready := metav1.Condition{Type: meta.ReadyCondition, Status: metav1.ConditionTrue, Reason: meta.SucceededReason, Message: o.sentence}
 	if !o.approved {
