@@ -21,6 +21,8 @@ type kindSpec struct {
 	labels, annotations *metaRule         // the object's own that count; nil: none
 	when                when              // what must hold for any of it to count
 	quiet               bool              // many objects of the kind have no leaf
+
+	members []string // of the object itself: what the table and the API type name
 }
 
 // kindRow takes a whole field at path (rooted at the object), in the shape of
@@ -179,6 +181,7 @@ func indexKinds() map[kindKey]*kindSpec {
 		for j := range k.rows {
 			k.rows[j].compile()
 		}
+		k.members = k.topMembers()
 		out[kindKey{k.group, k.kind}] = k
 	}
 	return out

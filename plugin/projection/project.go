@@ -53,6 +53,7 @@ func groupKind(obj map[string]any) (group, kind string) {
 }
 
 func (w *walker) kind(k *kindSpec, obj map[string]any) {
+	w.foldedMembers(k, obj)
 	if k.pod != nil {
 		w.builtinPod(k.pod, obj)
 	}

@@ -39,6 +39,7 @@ var inputs = []input{
 	{"structural", "a pod spec in a kind that nobody listed", "{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: r}, spec: {template: {spec: {containers: [{name: web, image: 'a:1'}]}}}}"},
 	{"wrong-type", "a gated path with a value of the wrong type is malformed, never a lost leaf", podHead + "  containers: [{name: web, image: 5}]"},
 	{"twice", "so is a leaf that stands twice", podHead + "  containers: [{name: web, image: 'a:1'}, {name: web, image: 'b:1'}]"},
+	{"wrong-case", "and a member of the object that is a known one in another case, which some readers take for it", podHead + "  containers: [{name: web, image: 'a:1'}]\nSpec:\n  containers: [{name: web, image: 'b:1'}]"},
 	{"rollback", "and the annotation that makes a controller restore an older image", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, annotations: {deprecated.deployment.rollback.to: '1'}}, spec: {template: {spec: {containers: [{name: web, image: 'a:1'}]}}}}"},
 	{"aggregated-rules", "and rules beside an aggregationRule", "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {agg: 'true'}}]}, rules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]}"},
 	{"null-label", "and a null in a map of strings, of which tools make different things", "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {selector: {app: null}, ports: [{port: 80}]}}"},
