@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/syncgate/syncgate/plugin/application"
+	"github.com/syncgate/syncgate/plugin/gate"
 )
 
 // publish makes the ExternalArtifact of a Kustomization say what was approved
@@ -53,6 +54,18 @@ func (r *Reconciler) publish(ctx context.Context, s subject, o outcome) error {
 		r.collect(ctx, *current)
 	}
 	return nil
+}
+
+// goesOn says what Flux applies while there is no verdict: in artifact mode what
+// is published stays.
+func (r *Reconciler) goesOn(s subject, o outcome) outcome {
+	if s.mode != application.Artifact || !o.again {
+		return o
+	}
+	if a, _ := r.memory.shown(client.ObjectKeyFromObject(s)); a != nil {
+		o.sentence += gate.ASCII(fmt.Sprintf("; Flux goes on with %s, which was approved before", origin(a)))
+	}
+	return o
 }
 
 // newest is what was approved last, by this disk, or nothing if something was

@@ -90,6 +90,10 @@ func TestEveryFaultOfASource(t *testing.T) {
 				must(t, err)
 				if c.passes {
 					w.is(metav1.ConditionUnknown, "FetchFailed", "nothing is approved now", c.want)
+					const goesOn = "; Flux goes on with main@sha1:1, which was approved before"
+					if got := strings.HasSuffix(w.condition().Message, goesOn); got != (mode == application.Artifact) {
+						t.Errorf("condition: got %q; in artifact mode alone Flux goes on with something", w.condition().Message)
+					}
 					if result.RequeueAfter != soon {
 						t.Errorf("tried again after %s, want %s", result.RequeueAfter, soon)
 					}

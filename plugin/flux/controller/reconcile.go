@@ -74,7 +74,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	err = errors.Join(r.enforce(ctx, s, o), r.report(ctx, s, r.anyway(s, o)))
+	err = r.enforce(ctx, s, o)
+	err = errors.Join(err, r.report(ctx, s, r.goesOn(s, r.anyway(s, o))))
 	r.Metrics.Durations.RecordDuration(reference(s), start)
 	if err != nil {
 		return ctrl.Result{}, err
