@@ -54,6 +54,7 @@ type kustomized struct {
 	request.Request
 	namespace, name string
 	annotations     map[string]string
+	account         string // that it names to be applied with; empty: none
 	// approved and ready are conditions: the gate's, and Flux's.
 	approved, ready map[string]any
 }
@@ -79,12 +80,15 @@ func LookFlux(ctx context.Context, c *live.Cluster, o Flux) (Report, error) {
 	if err := r.gatePolicy(ctx, c, o, g); err != nil {
 		return r, err
 	}
-	if err := r.kustomizeController(ctx, c, o, g, all); err != nil {
+	account, err := r.kustomizeController(ctx, c, o, g, all)
+	if err != nil {
 		return r, err
 	}
 	r.through(all)
+	r.rights(o, all, account)
 	r.asked(o, all)
 	r.verdicts(all)
+	r.anyway(all)
 	if err := r.gatePublished(ctx, c, all); err != nil {
 		return r, err
 	}
@@ -106,6 +110,7 @@ func (o Flux) gated(objects []map[string]any) []kustomized {
 		if len(o.Namespaces) > 0 && !slices.Contains(o.Namespaces, k.namespace) || slices.Contains(o.Ungated, k.namespace+"/"+k.name) || meta["deletionTimestamp"] != nil {
 			continue
 		}
+		k.account = text(child(object, "spec"), "serviceAccountName")
 		k.Request = request.Read(object, o.FluxNamespace)
 		if suspended, _ := child(object, "spec")["suspend"].(bool); suspended && k.Mode == application.Plain {
 			continue // it does nothing, and is looked at by the policies when that ends
@@ -174,8 +179,11 @@ func (r *Report) asked(o Flux, all []kustomized) {
 			warned = append(warned, fmt.Sprintf("%s: policy only warns: what is refused is applied all the same", k))
 		}
 	}
+	if o.Policy.Admission().Warn && slices.ContainsFunc(all, func(k kustomized) bool { return k.Mode == application.PostBuild }) {
+		warned = append(warned, "the webhook only warns: in postBuild mode a revision that needs no variable is applied, refused or not")
+	}
 	r.check("annotations", refused, "change or remove the annotation of the Kustomization", "no annotation asks for what policy forbids")
-	r.check(checkMode, warned, "none while you look at the warnings; to refuse, set mode.render to Enforce in the policy", "policy enforces at render")
+	r.check(checkMode, warned, "none while you look at the warnings; to refuse, set mode.render, and for postBuild mode mode.admission, to Enforce in the policy", "policy enforces")
 }
 
 // verdicts is the check that the gate has an opinion of each. What it refuses is

@@ -191,7 +191,9 @@ func (r *Report) gatePolicy(ctx context.Context, c *live.Cluster, o Flux, g gate
 }
 
 // kustomizeController is about what Flux's own controller is told at its start.
-func (r *Report) kustomizeController(ctx context.Context, c *live.Cluster, o Flux, g gateOfFlux, all []kustomized) error {
+// account is the one that it takes where a Kustomization names none; empty: its
+// own, or it cannot be seen.
+func (r *Report) kustomizeController(ctx context.Context, c *live.Cluster, o Flux, g gateOfFlux, all []kustomized) (account string, err error) {
 	used := ""
 	for _, k := range all {
 		if k.Mode == application.Artifact {
@@ -203,17 +205,17 @@ func (r *Report) kustomizeController(ctx context.Context, c *live.Cluster, o Flu
 	d, err := c.Get(ctx, deployments, o.FluxNamespace, kustomizeName)
 	if apierrors.IsNotFound(err) || err != nil && isForbidden(err) {
 		r.Warnings = append(r.Warnings, at+" cannot be read: what Flux is told at its start is not looked at (--flux-namespace)")
-		return nil
+		return "", nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", at, err)
+		return "", fmt.Errorf("reading %s: %w", at, err)
 	}
 	args, _, _ := container(d, kustomizeContainer)
-	if account, _ := args.flag("default-service-account"); account == "" {
+	if account, _ = args.flag("default-service-account"); account == "" {
 		r.Warnings = append(r.Warnings, at+" has no --default-service-account: a Kustomization without spec.serviceAccountName is applied with the rights of Flux itself, which may take the gate away")
 	}
 	if used == "" {
-		return nil
+		return account, nil
 	}
 	var details []string
 	if gates, _ := args.flag("feature-gates"); !strings.Contains(","+gates+",", ",ExternalArtifact=true,") {
@@ -223,7 +225,7 @@ func (r *Report) kustomizeController(ctx context.Context, c *live.Cluster, o Flu
 		details = append(details, "the gate has no --storage-path: it publishes no artifact")
 	}
 	r.check("artifacts", details, used+" is in artifact mode: set it (docs/flux.md, manifests/flux)", "Flux builds from what the gate publishes, as "+used+" asks")
-	return nil
+	return account, nil
 }
 
 // revision is how those that the gate publishes end.

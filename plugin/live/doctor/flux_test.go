@@ -47,7 +47,15 @@ func (s *stage) kustomization(name, annotations, spec, conditions string) {
 // mode, api in artifact mode.
 func fluxStage(t *testing.T) (*stage, doctor.Flux) {
 	t.Helper()
-	s := newStage(t, prod)
+	return fluxStageBy(t, prod+judgesGrants+"gatedDeletes: [NetworkPolicy]\n")
+}
+
+// judgesGrants is of a policy whose webhook judges who gets which rights.
+const judgesGrants = "scope: {admission: {clusterScoped: [Namespace, ClusterRole, ClusterRoleBinding]}}\n"
+
+func fluxStageBy(t *testing.T, settings string) (*stage, doctor.Flux) {
+	t.Helper()
+	s := newStage(t, settings)
 	s.Put(fluxDeploys, fluxOwnController)
 	s.Put(gateDeploys, fluxGateway)
 	s.Put(fluxLeases, fluxLease)
@@ -105,7 +113,7 @@ func TestAFluxWithTheGatePasses(t *testing.T) {
 			t.Errorf("writers: %q", c.Details)
 		}
 	}
-	want := []string{"gate", "leader", "policy", "artifacts", "kustomizations", "fields", "annotations", "mode", "verdicts", "published", "switches", "policies", "writers", "configuration"}
+	want := []string{"gate", "leader", "policy", "artifacts", "kustomizations", "fields", "rights", "annotations", "mode", "verdicts", "applied", "published", "switches", "policies", "writers", "configuration"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("checks (-want +got):\n%s", diff)
 	}
@@ -184,6 +192,10 @@ func TestWhatIsWrongWithAFlux(t *testing.T) {
 		{"an annotation that relaxes", web(`"syncgate.io/mode":"Warn"`, webPath, yes), "annotations", "would relax"},
 		{"an annotation that nobody knows", web(`"syncgate.io/moed":"Enforce"`, webPath, yes), "annotations", "moed"},
 		{"nobody has looked at one", web("", webPath, ""), "verdicts", "Kustomization shop/web has no condition"},
+		{"applied anyway", func(_ *testing.T, s *stage) {
+			s.kustomization("web", "", webPath, strings.Replace(no, "DigestMismatch\",\"message\":\"", "AppliedAnyway\",\"message\":\"APPLIED ANYWAY main@sha1:2; ", 1))
+			s.Delete(shopMaps + "/syncgate-flux-web")
+		}, "applied", "Kustomization shop/web: APPLIED ANYWAY main@sha1:2"},
 		{"approved without a ConfigMap", func(_ *testing.T, s *stage) { s.Delete(shopMaps + "/syncgate-flux-web") }, "published", "there is no ConfigMap"},
 		{"a ConfigMap of somebody else", func(_ *testing.T, s *stage) {
 			s.Put(shopMaps, `{"metadata":{"name":"syncgate-flux-web"},"data":{"a":"b"}}`)
