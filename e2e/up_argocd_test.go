@@ -16,6 +16,7 @@ func TestArgoCDUpShowsANewcomerAllOfIt(t *testing.T) {
 		{[]string{"Take it back"}, nil, []string{"Synced 3 welcome ", "/shop/web:2@sha256:"}},
 		{[]string{"Take the plugin out"}, []string{"[PluginMissing]"}, []string{"/shop/web:2@sha256:"}},
 		{[]string{"Put it back"}, nil, []string{"Synced 3 welcome ", "/shop/web:2@sha256:"}},
+		{[]string{"Close that way"}, []string{"SYNC REFUSED [ProtectedTarget] Application argocd/shop", "do not name the plugin syncgate"}, []string{"Synced 3 welcome ", "/shop/web:2@sha256:"}},
 	},
 		look("application shop -n argocd", ".status.sync.status"), look("deployment web -n shop", ".spec.replicas"),
 		look("configmap web -n shop", ".data.greeting"), look("deployment web -n shop", ".spec.template.spec.containers[0].image"))

@@ -119,7 +119,7 @@ func startUp(t *testing.T, flags []string, steps []upStep, state ...string) {
 			if step.prints == nil || harness.ContainsAll(text, step.prints) {
 				return text, true
 			}
-			if strings.HasPrefix(last, "kubectl get ") { // a person looks again
+			if strings.HasPrefix(last, "kubectl get ") || strings.Contains(last, "--dry-run=server") { // a person looks again
 				text += "\n" + n.sh(last)
 			}
 			return text, harness.ContainsAll(text, step.prints)

@@ -119,5 +119,13 @@ Put it back.
 
     kubectl patch application shop -n argocd --type=merge -p '{"spec":{"source":{"plugin":{"name":"syncgate"}}}}'
 
-%[5]s`, version, x.setup(), x.signer.Key, x.registry, x.ending())
+Close that way: policies that the API server evaluates refuse an Application without the plugin. Within seconds; if it is not refused yet, ask again.
+
+    syncgate manifests policies --argocd --policy '%[6]s' | kubectl apply -f -
+    kubectl patch application shop -n argocd --type=json -p '[{"op":"remove","path":"/spec/source/plugin"}]' --dry-run=server || true
+
+"syncgate doctor --argocd" asks a cluster where Argo CD runs in Pods. Here it is processes: there is no
+Deployment argocd-repo-server with a sidecar, and the doctor says so.
+
+%[5]s`, version, x.setup(), x.signer.Key, x.registry, x.ending(), x.policy.Path())
 }
