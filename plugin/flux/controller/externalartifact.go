@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -36,6 +37,9 @@ func (r *Reconciler) publish(ctx context.Context, s subject, o outcome) error {
 		}
 	}
 	if o.approved && (current == nil || current.Revision != publishedRevision(o)) {
+		if o.manifests == nil {
+			return errLost
+		}
 		if current, err = r.store(s, o); err != nil {
 			return err
 		}
@@ -55,6 +59,10 @@ func (r *Reconciler) publish(ctx context.Context, s subject, o outcome) error {
 	}
 	return nil
 }
+
+// errLost says that what was published before is not on the disk any more, and
+// has to be built once more.
+var errLost = errors.New("what was published is gone from the disk")
 
 // goesOn says what Flux applies while there is no verdict: in artifact mode what
 // is published stays.

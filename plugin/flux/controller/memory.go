@@ -45,6 +45,27 @@ func (m *memory) put(k types.NamespacedName, key string, o outcome, until time.T
 	m.all[k] = r
 }
 
+// published drops the bytes of what is on the disk now: of some thousand
+// Kustomizations they would be more than the process may have.
+func (m *memory) published(k types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, there := m.all[k]; there {
+		r.out.manifests = nil
+		m.all[k] = r
+	}
+}
+
+// doubt makes the next outcome a verdict.
+func (m *memory) doubt(k types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, there := m.all[k]; there {
+		r.key, r.out = "", outcome{}
+		m.all[k] = r
+	}
+}
+
 func (m *memory) told(k types.NamespacedName) (said, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

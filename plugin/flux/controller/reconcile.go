@@ -75,6 +75,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	err = r.enforce(ctx, s, o)
+	if errors.Is(err, errLost) {
+		r.memory.doubt(req.NamespacedName)
+		if o, err = r.outcome(ctx, s); err != nil {
+			return ctrl.Result{}, err
+		}
+		err = r.enforce(ctx, s, o)
+	}
+	if err == nil {
+		r.memory.published(req.NamespacedName)
+	}
 	err = errors.Join(err, r.report(ctx, s, r.goesOn(s, r.anyway(s, o))))
 	r.Metrics.Durations.RecordDuration(reference(s), start)
 	if err != nil {

@@ -51,6 +51,35 @@ func TestWhatSomebodyElseWroteIsUndone(t *testing.T) {
 	}
 }
 
+// TestNothingPublishedIsKeptInMemory: what is on the disk is not remembered as
+// well, and is there again, the same to the byte, when the disk has lost it.
+func TestNothingPublishedIsKeptInMemory(t *testing.T) {
+	w := released(t, application.Artifact)
+	if kept := w.memory.all[key].out; !kept.approved || kept.manifests != nil {
+		t.Errorf("approved %v, %d bytes are kept", kept.approved, len(kept.manifests))
+	}
+	if writes, fetches := w.reconcile(); len(writes) > 0 || fetches > 0 {
+		t.Errorf("unchanged: writes %q, %d fetches", writes, fetches)
+	}
+	good := w.published().Status.Artifact
+	w.wipe()
+	if _, fetches := w.reconcile(); fetches != 1 {
+		t.Errorf("%d fetches after the disk was lost, want 1", fetches)
+	}
+	if diff := cmp.Diff(good, w.published().Status.Artifact); diff != "" {
+		t.Errorf("artifact (-before +after):\n%s", diff)
+	}
+	// And where that cannot be built once more nothing is served.
+	w.wipe()
+	w.mu.Lock()
+	clear(w.served)
+	w.mu.Unlock()
+	w.reconcile()
+	if a := w.published().Status.Artifact; a != nil {
+		t.Errorf("published: %+v", a)
+	}
+}
+
 // wipe removes all that is stored.
 func (w *world) wipe() {
 	w.t.Helper()
