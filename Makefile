@@ -103,7 +103,7 @@ invariance-record: ## record again what the API server stores of plugin/projecti
 flux-race: ## push PUSHES times, signed and unsigned in turn, as fast as a real Flux goes, in each mode
 	e2e/build.sh
 	export GOWORK=off SYNCGATE_E2E_FLUX_PUSHES='$(PUSHES)'
-	(cd e2e && go test -tags e2e -count=1 -timeout 60m -v -run '^TestFluxRace$$' .)
+	(cd e2e && go test -tags e2e -count=1 -timeout 60m -v -run '^TestFluxRace' .)
 
 scale-argocd: ## refresh APPS applications of 30 objects at once in a real Argo CD, natively and by the plugin (ARGOCD=v2.14.21: in that one)
 	e2e/build.sh native

@@ -8,11 +8,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/syncgate/syncgate/e2e/internal/harness"
 )
@@ -38,23 +38,88 @@ func TestFluxRace(t *testing.T) {
 	e := harness.New(t)
 	w := newFluxWorld(e, harness.BasicPolicy("release"))
 	for _, mode := range []string{byPostBuild, byArtifact} {
-		t.Run(mode, func(t *testing.T) { w.race(t, mode) })
+		t.Run(mode, func(t *testing.T) { w.race(t, mode, images) })
 	}
 	w.Kubectl(nil, "delete", "validatingwebhookconfigurations", "--all")
 	w.WaitAdmission()
-	t.Run("artifact without the webhook", func(t *testing.T) { w.race(t, byArtifact) })
+	t.Run("artifact without the webhook", func(t *testing.T) { w.race(t, byArtifact, images) })
 }
 
-func (w *fluxWorld) race(t *testing.T, mode string) {
+// TestFluxRaceForRights: so it is with who gets rights across the cluster, in
+// postBuild mode where policy has the webhook judge ClusterRoleBindings, and in
+// artifact mode by itself.
+func TestFluxRaceForRights(t *testing.T) {
+	e := harness.New(t)
+	w := newFluxWorld(e, harness.BasicPolicy("release")+"scope: {admission: {clusterScoped: [Namespace, ClusterRole, ClusterRoleBinding]}}\n")
+	t.Run(byPostBuild, func(t *testing.T) { w.race(t, byPostBuild, rights) })
+	w.Kubectl(nil, "delete", "validatingwebhookconfigurations", "--all")
+	w.WaitAdmission()
+	t.Run("artifact without the webhook", func(t *testing.T) { w.race(t, byArtifact, rights) })
+}
+
+// prize is what a race is about: something gated that each revision has another
+// one of.
+type prize struct {
+	kind string
+	// write makes revision i of a shop, and returns what it has.
+	write func(s *fluxShop, i int) string
+	// of is what an object has of it, if it is that of the shop in a namespace.
+	of         func(u *unstructured.Unstructured, namespace string) []string
+	objects    schema.GroupVersionResource
+	namespaced bool
+}
+
+var images = prize{
+	kind: "Deployment", objects: harness.Deployments, namespaced: true, of: func(u *unstructured.Unstructured, _ string) []string { return harness.Images(u) },
+	write: func(s *fluxShop, i int) string {
+		s.write(strconv.Itoa(i), 1+i%3, fmt.Sprint(i), nil)
+		return harness.Image("web:" + strconv.Itoa(i))
+	},
+}
+
+var rights = prize{
+	kind: "ClusterRoleBinding", objects: harness.ClusterRoleBindings,
+	write: func(s *fluxShop, i int) string {
+		user := fmt.Sprintf("%s-%d", s.Namespace, i)
+		receipt, namespace := "", "namespace: "+s.Namespace+"\n"
+		if s.mode == byPostBuild {
+			receipt, namespace = `, annotations: {syncgate.io/receipt: "${syncgate_receipt_rights}"}`, ""
+		}
+		s.write("1", 1, fmt.Sprint(i), map[string]string{
+			"apps/shop/kustomization.yaml": namespace + "resources: [web.yaml, config.yaml, rights.yaml]\n",
+			"apps/shop/rights.yaml": fmt.Sprintf(`apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %s%s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %s}]
+`, s.Namespace, receipt, user),
+		})
+		return user
+	},
+	of: func(u *unstructured.Unstructured, namespace string) []string {
+		if u.GetName() != namespace {
+			return nil // another's
+		}
+		var users []string
+		list, _, _ := unstructured.NestedSlice(u.Object, "subjects")
+		for _, x := range list {
+			name, _ := x.(map[string]any)["name"].(string)
+			users = append(users, name)
+		}
+		return users
+	},
+}
+
+func (w *fluxWorld) race(t *testing.T, mode string, p prize) {
 	n := pushes(t)
 	s := w.newShop(mode)
 	signed := map[string]bool{}
 	var commits []string
 	for i := range n + 1 {
-		s.write(strconv.Itoa(i), 1+i%3, fmt.Sprint(i), nil)
+		has := p.write(s, i)
 		if i%2 == 0 { // the first and the last
 			s.sign()
-			signed[harness.Image("web:"+strconv.Itoa(i))] = true
+			signed[has] = true
 		}
 		commits = append(commits, s.repo.Record(fmt.Sprintf("Revision %d", i)))
 	}
@@ -63,7 +128,7 @@ func (w *fluxWorld) race(t *testing.T, mode string) {
 	s.create()
 	s.WaitApplied("main@sha1:" + commits[0])
 
-	seen := w.watchImages(s.Namespace)
+	seen := w.watch(p, s.Namespace)
 	log := len(w.gate.Log())
 	for _, commit := range commits[1:] {
 		s.repo.Push(commit)
@@ -74,52 +139,60 @@ func (w *fluxWorld) race(t *testing.T, mode string) {
 		})
 	}
 	s.WaitApplied("main@sha1:" + commits[n])
-	versions, images := seen()
+	versions := seen()
+	different := map[string]bool{}
 	for _, v := range versions {
-		for _, image := range v.images {
-			if !signed[image] {
-				t.Errorf("version %s of the Deployment has %s, which nobody signed", v.version, image)
+		for _, x := range v.has {
+			if different[x] = true; !signed[x] {
+				t.Errorf("version %s of the %s has %s, which nobody signed", v.version, p.kind, x)
 			}
 		}
+	}
+	if len(different) < 2 {
+		t.Errorf("of the %s %d versions were seen, with %v", p.kind, len(versions), different)
 	}
 	refused := strings.Count(w.gate.Log()[log:], `"approved":false`)
 	if refused == 0 {
 		t.Error("the gate refused nothing: no race was run")
 	}
-	t.Logf("%s: %d pushes; the gate refused %d revisions; %d versions of the Deployment with %d different images, each signed", mode, n, refused, len(versions), len(images))
+	t.Logf("%s: %d pushes; the gate refused %d revisions; %d versions of the %s with %d different, each signed", mode, n, refused, len(versions), p.kind, len(different))
 }
 
-// version is one of an object.
+// version is one of an object, and what it has of a prize.
 type version struct {
 	version string
-	images  []string
+	has     []string
 }
 
-// watchImages keeps every version of the Deployments of a namespace, as the
-// API server tells of it, until the function that it returns is called.
-func (w *fluxWorld) watchImages(namespace string) func() (versions []version, images map[string]bool) {
+// watch keeps every version of what the shop of a namespace has of p, as the API
+// server tells of it, until the function that it returns is called.
+func (w *fluxWorld) watch(p prize, namespace string) func() []version {
 	w.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	watch, err := w.Client().Resource(harness.Deployments).Namespace(namespace).Watch(ctx, metav1.ListOptions{})
+	objects := w.Client().Resource(p.objects).Namespace(namespace)
+	if !p.namespaced {
+		objects = w.Client().Resource(p.objects).Namespace(metav1.NamespaceAll)
+	}
+	watch, err := objects.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		cancel()
 		w.T.Fatal(err)
 	}
-	var mu sync.Mutex
 	var versions []version
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for event := range watch.ResultChan() {
 			u, ok := event.Object.(*unstructured.Unstructured)
-			mu.Lock()
-			if ok {
-				versions = append(versions, version{u.GetResourceVersion(), harness.Images(u)})
+			if !ok {
+				continue
 			}
-			mu.Unlock()
+			if has := p.of(u, namespace); len(has) > 0 {
+				versions = append(versions, version{u.GetResourceVersion(), has})
+			}
 		}
 	}()
-	return func() ([]version, map[string]bool) {
+	return func() []version {
 		w.T.Helper()
 		select {
 		case <-ended:
@@ -128,12 +201,6 @@ func (w *fluxWorld) watchImages(namespace string) func() (versions []version, im
 		}
 		cancel()
 		<-ended
-		images := map[string]bool{}
-		for _, v := range versions {
-			for _, image := range v.images {
-				images[image] = true
-			}
-		}
-		return versions, images
+		return versions
 	}
 }
