@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"github.com/syncgate/syncgate/plugin/app"
 	"github.com/syncgate/syncgate/plugin/flux/scaffold"
 	"github.com/syncgate/syncgate/plugin/gate"
+	"github.com/syncgate/syncgate/plugin/gitrev"
 )
 
 // maxScaffold bounds a file of manifests in bytes.
@@ -70,7 +72,7 @@ needs a look is listed on stderr.`,
 					return app.Refuse(gate.RenderFailed, "%v", err)
 				}
 			}
-			files, err := scaffoldFiles(args)
+			files, err := scaffoldFiles(c.Context(), args)
 			if err != nil {
 				return app.Refuse(gate.RenderFailed, "%v", err)
 			}
@@ -84,7 +86,7 @@ needs a look is listed on stderr.`,
 	t.flags(c)
 	f := c.Flags()
 	f.BoolVar(&write, "write", false, "replace the files, each at once or not at all")
-	f.BoolVar(&children, "children", false, "the Flux Kustomizations are applied by a gated one: they get a placeholder for receipts, too")
+	f.BoolVar(&children, "children", false, "Flux Kustomizations that one of those given renders (spec.path) get a placeholder for receipts, too")
 	f.StringVar(&t.dir, "chart", "", "directory of the chart of a HelmRelease, rendered as the other flags say")
 	return c
 }
@@ -120,7 +122,7 @@ func scaffolded(c *cobra.Command, before []scaffold.File, r scaffold.Result, wri
 
 // scaffoldFiles reads files, and those with a YAML name below folders, but for
 // what no render sees.
-func scaffoldFiles(args []string) ([]scaffold.File, error) {
+func scaffoldFiles(ctx context.Context, args []string) ([]scaffold.File, error) {
 	var names []string
 	for _, arg := range args {
 		err := filepath.WalkDir(arg, func(p string, d fs.DirEntry, err error) error {
@@ -139,15 +141,37 @@ func scaffoldFiles(args []string) ([]scaffold.File, error) {
 		}
 	}
 	slices.Sort(names)
+	top, err := gitrev.TopLevel(ctx, ".")
+	if err != nil {
+		top = "." // as for --application
+	}
 	var out []scaffold.File
 	for _, name := range slices.Compact(names) {
 		data, err := readBounded(name, maxScaffold)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, scaffold.File{Name: name, Text: data})
+		out = append(out, scaffold.File{Name: name, Path: within(top, name), Text: data})
 	}
 	return out, nil
+}
+
+// within is the path of a file in a folder, with '/'; "" if it is not in it.
+func within(top, file string) string {
+	for _, p := range []*string{&top, &file} {
+		full, err := filepath.Abs(*p)
+		if err != nil {
+			return ""
+		}
+		if *p, err = filepath.EvalSymlinks(full); err != nil {
+			return ""
+		}
+	}
+	rel, err := filepath.Rel(top, file)
+	if err != nil || !filepath.IsLocal(rel) {
+		return ""
+	}
+	return filepath.ToSlash(rel)
 }
 
 // plainPath says of an error of a file which one, and no more.

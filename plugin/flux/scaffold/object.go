@@ -21,11 +21,12 @@ const (
 )
 
 // object edits one document.
-func (w *writer) object(file string, n *yaml.RNode) (bool, error) {
+func (w *writer) object(f File, n *yaml.RNode) (bool, error) {
+	file := f.Name
 	switch {
-	case n.GetKind() == "Kustomization" && strings.HasPrefix(n.GetApiVersion(), fluxGroup):
+	case isFlux(n):
 		did, err := w.flux(file, n)
-		if err != nil || !w.options.Children {
+		if err != nil || !w.children[f.Path] {
 			return did, err
 		}
 		stamped, err := w.receipts("Kustomization "+n.GetName(), n)
@@ -161,11 +162,7 @@ func (w *writer) flux(file string, n *yaml.RNode) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	ref, err := n.Pipe(yaml.Lookup("spec", "sourceRef", "name"))
-	if err != nil {
-		return false, err
-	}
-	if ref != nil && ref.YNode().Value == own {
+	if inArtifactMode(n) {
 		w.note(file, "Kustomization %q is in artifact mode, which needs nothing", n.GetName())
 		return false, nil
 	}

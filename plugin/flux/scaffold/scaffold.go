@@ -26,8 +26,8 @@ type Options struct {
 	Projector  *projection.Projector
 	Annotation string // the key under which objects carry receipts
 
-	// Children says that the Flux Kustomizations are applied by one that is gated:
-	// they then need receipts themselves.
+	// Children says that Flux Kustomizations get a placeholder for receipts, too,
+	// where one of those in the call renders them. The file's Path tells.
 	Children bool
 
 	// Helm is what a HelmRelease gets as its post-renderer; nil leaves it as it is.
@@ -36,7 +36,8 @@ type Options struct {
 
 // File is a file of manifests, or a kustomization.
 type File struct {
-	Name string
+	Name string // for people
+	Path string // in the repository, with '/' and cleaned; "" if it is in none
 	Text []byte
 }
 
@@ -62,6 +63,11 @@ func Write(files []File, o Options) (Result, error) {
 			w.taken[string(m[1])] = "?" // somebody's; a new one gets another name
 		}
 	}
+	if o.Children {
+		if w.children = children(files, parsed); len(w.children) == 0 {
+			w.notes = append(w.notes, "none of these Kustomizations renders any of these files: give the gated one and what it renders in one call, in their checkout")
+		}
+	}
 	// First what names images for a whole kustomization: kustomize does not find
 	// an image any more that has a placeholder.
 	out := Result{Files: slices.Clone(files)}
@@ -83,7 +89,7 @@ func Write(files []File, o Options) (Result, error) {
 			continue
 		}
 		for _, n := range parsed[i] {
-			did, err := w.object(f.Name, n)
+			did, err := w.object(f, n)
 			if err != nil {
 				return Result{}, fmt.Errorf("editing %s: %w", f.Name, err)
 			}
@@ -129,6 +135,8 @@ type writer struct {
 	taken   map[string]string // variable -> what it stands for
 	images  map[string]bool   // names that a kustomization gives a digest to
 	notes   []string
+
+	children map[string]bool // paths of files that a Kustomization renders
 }
 
 func (w *writer) note(file, format string, args ...any) {
