@@ -39,14 +39,15 @@ func newManifestsArgoCD() *cobra.Command {
 		Long: `Argocd prints a kustomize component that adds the gate as a sidecar to a stock
 argocd-repo-server, or with --controller the kustomize base of the controller
 beside it and the component that makes the sidecar go by what it publishes, or
-with --helm values for Argo CD's Helm chart that add the sidecar. With --out the
-files are written to a directory, which must not exist.`,
+with --helm values for Argo CD's Helm chart that add the sidecar. The controller
+is installed beside the chart, too: then print both. With --out the files are
+written to a directory, which must not exist.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			from := manifests.ArgoCD
 			switch {
 			case controller && helm:
-				return usage(c, "give either --controller or --helm")
+				return usage(c, "give either --controller or --helm: the values have no controller, so run it once with each")
 			case controller:
 				from = manifests.ArgoCDController
 			case helm:
