@@ -17,7 +17,7 @@ import (
 // fluxDeployment is what the doctor reads of kustomize-controller, which runs as
 // a process here.
 const fluxDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: kustomize-controller, namespace: flux-system}, spec: {replicas: 0, selector: {matchLabels: {a: b}},
-  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: manager, image: a, args: [--default-service-account=default, "--feature-gates=%s"]}]}}}}`
+  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: manager, image: a, args: [%s]}]}}}}`
 
 func TestDoctorForFlux(t *testing.T) {
 	e := harness.New(t)
@@ -68,7 +68,7 @@ func TestDoctorForFlux(t *testing.T) {
 
 	w.Kubectl(nil, "create", "namespace", "syncgate-system")
 	w.Kubectl(nil, "create", "configmap", "syncgate-policy", "--namespace", "syncgate-system", "--from-file", w.policy.Path(), "--from-file", w.policy.File("release.jwks.json"))
-	w.Apply(fmt.Appendf(nil, fluxDeployment, "ExternalArtifact=false"))
+	w.Apply(fmt.Appendf(nil, fluxDeployment, "--feature-gates=ExternalArtifact=false"))
 	w.gate = harness.StartFluxGate(w.Flux, b, w.policy.Dir)
 	var shops []*fluxShop
 	for _, mode := range []string{byPostBuild, byArtifact} {
@@ -83,8 +83,8 @@ func TestDoctorForFlux(t *testing.T) {
 	w.CreateKustomization(old.Namespace, "old", "  path: ./apps/shop\n  sourceRef: {kind: GitRepository, name: shop}\n", nil) // from before the gate
 	w.Apply(e.Run("", nil, b.Syncgate, "manifests", "policies", "--flux", "--policy", w.policy.Path()))
 	w.webhooks = harness.StartWebhooks(cluster, b, 1, w.policy.Dir)
-	failing("artifacts kustomizations configuration")
-	w.Apply(fmt.Appendf(nil, fluxDeployment, "ExternalArtifact=true"), "--force-conflicts")
+	failing("artifacts kustomizations rights configuration")
+	w.Apply(fmt.Appendf(nil, fluxDeployment, "--default-service-account=default, --feature-gates=ExternalArtifact=true"), "--force-conflicts")
 	w.webhooks.Install(harness.WebhookConfiguration(e, b, w.policy.Path()))
 	failing("kustomizations")
 	w.Kubectl(nil, "delete", "kustomization", "old", "--namespace", old.Namespace)
