@@ -155,7 +155,7 @@ func (w *fluxWorld) race(t *testing.T, mode string, p prize) {
 	if refused == 0 {
 		t.Error("the gate refused nothing: no race was run")
 	}
-	t.Logf("%s: %d pushes; the gate refused %d revisions; %d versions of the %s with %d different, each signed", mode, n, refused, len(versions), p.kind, len(different))
+	t.Logf("%s: %d pushes; the gate refused %d revisions; %d versions of the %s with %d different", mode, n, refused, len(versions), p.kind, len(different))
 }
 
 // version is one of an object, and what it has of a prize.
