@@ -16,7 +16,7 @@ EXPECT ?= $(patsubst %/,%,$(dir $(patsubst %/,%,$(CORPUS))))/RENDER.tsv
 ARGOCD ?= v3.2.11
 IMAGE ?= ghcr.io/syncgate/syncgate:dev
 
-.PHONY: help demo argocd-up flux-up test e2e lint bench soak fuzz build corpus parity parity-flux invariance invariance-record flux-race scale-argocd image tidy
+.PHONY: help demo argocd-up flux-up test e2e lint bench soak fuzz build corpus parity parity-flux invariance invariance-record flux-race scale-argocd scale-flux image tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -109,6 +109,11 @@ scale-argocd: ## refresh APPS applications of 30 objects at once in a real Argo 
 	e2e/build.sh native
 	export GOWORK=off SYNCGATE_E2E_SCALE='$(APPS)' SYNCGATE_E2E_SCALE_ARGOCD='$(ARGOCD)'
 	(cd e2e && go test -tags e2e -count=1 -timeout 60m -v -run '^TestOneApplicationHoldsUpNoOther$$' .)
+
+scale-flux: ## change APPS Kustomizations of a repository at once in a real Flux, without the gate and in each of its modes
+	e2e/build.sh
+	export GOWORK=off SYNCGATE_E2E_FLUX_SCALE='$(APPS)'
+	(cd e2e && go test -tags e2e -count=1 -timeout 60m -v -run '^TestFluxScale$$' .)
 
 image: ## build the container image IMAGE
 	docker build --tag '$(IMAGE)' .
