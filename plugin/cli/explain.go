@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,21 +20,19 @@ import (
 func newExplain() *cobra.Command {
 	var t target
 	c := &cobra.Command{
-		Use:   "explain [DIR|-|RECEIPT|CODE]",
+		Use:   "explain [DIR|-|(RECEIPT|CODE)...]",
 		Short: "Decode receipts, say why an object is allowed or refused, or what a code means",
 		Long: `Explain takes a reason code (such as DigestMismatch), a receipt (the compact form,
 or a .jwt file of the lock; with a policy its signature is verified), or an application's directory, of which it tells
-for each gated object which receipts there are and what is wrong with each.`,
-		Args: cobra.MaximumNArgs(1),
+for each gated object which receipts there are and what is wrong with each. Of
+codes and receipts it takes several.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			t.arg(args)
-			if text, ok := codes[gate.Reason(t.dir)]; ok {
-				_, err := fmt.Fprintf(c.OutOrStdout(), "%s (%s, exit %d)\n%s\nFix: %s\n", t.dir,
-					gate.Reason(t.dir).Class().Words(), gate.Reason(t.dir).Class().ExitStatus(), text.means, text.fix)
-				return err
+			if len(args) > 1 {
+				return explainAll(c, &t, args)
 			}
-			if compact, ok := receiptArgument(t.dir); ok {
-				return explainReceipt(c.OutOrStdout(), compact, t.verify(compact))
+			t.arg(args)
+			if known, err := explainWord(c.OutOrStdout(), &t); known || err != nil {
+				return err
 			}
 			if st, err := os.Stat(t.dir); t.dir != "-" && (err != nil || !st.IsDir()) {
 				return usage(c, "%q is not a directory, a receipt or a reason code", t.dir)
@@ -43,6 +42,40 @@ for each gated object which receipts there are and what is wrong with each.`,
 	}
 	t.flags(c)
 	return c
+}
+
+// explainAll explains codes and receipts, all or none of them.
+func explainAll(c *cobra.Command, t *target, args []string) error {
+	var b bytes.Buffer
+	for i, arg := range args {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		t.dir = arg
+		known, err := explainWord(&b, t)
+		if err != nil {
+			return fmt.Errorf("%s: %w", arg, err)
+		}
+		if !known {
+			return usage(c, "%q is not a receipt or a reason code; a directory is explained alone", arg)
+		}
+	}
+	_, err := c.OutOrStdout().Write(b.Bytes())
+	return err
+}
+
+// explainWord explains the argument if it is a code or a receipt.
+func explainWord(w io.Writer, t *target) (known bool, err error) {
+	if text, ok := codes[gate.Reason(t.dir)]; ok {
+		class := gate.Reason(t.dir).Class()
+		_, err := fmt.Fprintf(w, "%s (%s, exit %d)\n%s\nFix: %s\n", t.dir, class.Words(), class.ExitStatus(), text.means, text.fix)
+		return true, err
+	}
+	compact, ok := receiptArgument(t.dir)
+	if !ok {
+		return false, nil
+	}
+	return true, explainReceipt(w, compact, t.verify(compact))
 }
 
 // receiptArgument takes a compact receipt, or a file that holds one behind its

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 type revokeOptions struct {
 	list, key, kid, issuer, known string
 	jti, keyID, release, image    []string
+	receipts                      []string // files and folders
 	subject, environment          string
 	category, issuedBefore        string
 	reissue                       bool
@@ -27,7 +29,7 @@ func newRevoke() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revoke --list FILE --key FILE --issuer NAME",
 		Short: "Add to a revocation list and sign it",
-		Long: `Revoke takes receipts back: by nonce, key ID, release or image digest, or all of a
+		Long: `Revoke takes receipts back: by file, nonce, key ID, release or image digest, or all of a
 subject (a glob) that were issued before a time. The list in FILE, which must
 verify with the signing key or with --known KEYS, is extended, its serial goes
 up by one, and it is signed anew. What runs goes on running; changes to it, and
@@ -41,6 +43,7 @@ everything new, are refused.`,
 	f.StringVar(&o.kid, "revoker-kid", "", "key ID of that key (default: its own, else its thumbprint)")
 	f.StringVar(&o.issuer, "issuer", "", "name of that issuer")
 	f.StringVar(&o.known, "known", "", "key set that the present list may be signed with, beside the signing key")
+	f.StringArrayVar(&o.receipts, "receipt", nil, "receipts, by the file of the lock that holds one, or a folder of such files")
 	f.StringSliceVar(&o.jti, "jti", nil, "receipts, by nonce")
 	f.StringSliceVar(&o.keyID, "kid", nil, "every receipt of a key")
 	f.StringSliceVar(&o.release, "release", nil, "every receipt of a release")
@@ -63,8 +66,17 @@ func runRevoke(c *cobra.Command, o *revokeOptions) error {
 	if err != nil {
 		return err
 	}
+	given, err := receiptsIn(o.receipts)
+	if err != nil {
+		return err
+	}
+	for _, r := range given {
+		if !slices.Contains(o.jti, r.ID) {
+			entries = append(entries, receipt.Revocation{ID: r.ID})
+		}
+	}
 	if (len(entries) == 0) != o.reissue {
-		return usage(c, "give what to revoke (--jti, --kid, --release, --image or --issued-before), or --reissue alone")
+		return usage(c, "give what to revoke (--receipt, --jti, --kid, --release, --image or --issued-before), or --reissue alone")
 	}
 	signer, err := keys.ReadSigner(o.key, o.kid)
 	if err != nil {
@@ -83,6 +95,11 @@ func runRevoke(c *cobra.Command, o *revokeOptions) error {
 	}
 	if err := app.WriteFile(o.list, []byte(compact+"\n")); err != nil {
 		return err
+	}
+	for _, r := range given {
+		if _, err := fmt.Fprintln(c.OutOrStdout(), revoked(r)); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: serial %d, %d entries, %d new\n", o.list, list.Serial, len(list.Entries), len(entries))
 	return err
