@@ -13,6 +13,7 @@ func TestFluxUpShowsANewcomerAllOfIt(t *testing.T) {
 	startUp(t, []string{"--flux"}, []upStep{
 		{[]string{"Look at them"}, []string{"substituteFrom:", "syncgate.io/source: GitRepository/shop", "externalartifact.source.toolkit.fluxcd.io/syncgate-flux-api", "configmap/syncgate-flux-web", "deployment.apps/web", "deployment.apps/api", "service/api", "Running"},
 			[]string{"web 2 hello ", "/shop/web:1@sha256:", "api 2 ", "/shop/api:1@sha256:", "approved True True "}},
+		{[]string{"really in the path"}, []string{"ok    gate ", "ok    leader ", "ok    policy ", "ok    kustomizations  every Kustomization that is gated goes through the gate: 2", "ok    policies ", "ok    configuration"}, []string{"approved True True "}},
 		{[]string{"needs nobody"}, nil, []string{"web 3 welcome ", "/shop/web:1@sha256:", "api 3 ", "/shop/api:1@sha256:", "approved True True "}},
 		{[]string{"other images", "nothing of either is applied"}, []string{"web: SYNC REFUSED [DigestMismatch]", "api: SYNC REFUSED [DigestMismatch]", "Deployment shop/web", "Deployment shop/api"},
 			[]string{"/shop/web:1@sha256:", "/shop/api:1@sha256:", "approved False False "}},

@@ -56,6 +56,7 @@ spec:
   interval: 10m
   retryInterval: 5s
   prune: true
+  serviceAccountName: flux
   path: ./apps/web
   targetNamespace: shop
   sourceRef: {kind: GitRepository, name: shop}
@@ -90,12 +91,18 @@ func flux(s *starter) {
 	f := harness.StartFlux(s.cluster, s.b, "--feature-gates=ExternalArtifact=true")
 	s.say("the gate for Flux and the webhook")
 	off := harness.NewMount(s.Env, "off", nil)
+	// web is applied as this account, to which the webhook would want its role signed.
+	s.cluster.Kubectl(nil, "create", "namespace", "shop")
+	s.cluster.Kubectl(nil, "create", "serviceaccount", "flux", "--namespace", "shop")
+	s.cluster.Kubectl(nil, "create", "rolebinding", "flux", "--clusterrole=admin", "--serviceaccount=shop:flux", "--namespace", "shop")
+	// The Pod of the Deployment, which only seems to run here, has it mounted.
+	s.cluster.Kubectl(nil, "create", "namespace", "syncgate-system")
+	s.cluster.Kubectl(nil, "create", "configmap", "syncgate-policy", "--namespace", "syncgate-system", "--from-file", x.policy.Path(), "--from-file", x.policy.File("release.jwks.json"))
 	harness.StartFluxGate(f, s.b, x.policy.Dir, "--off", off.Dir) // before the webhook, which would want its roles signed
 	off.Follow(s.cluster, "syncgate-system", "syncgate-off")
 	s.webhook(s.b, x)
 	s.cluster.Apply(x.Run(x.Dir, nil, x.syncgate, "manifests", "policies", "--flux", "--policy", x.policy.Path()))
 	s.say("the applications web and api")
-	s.cluster.Kubectl(nil, "create", "namespace", "shop")
 	for _, name := range fluxApps {
 		x.release(".", "--application", "clusters/"+name+".yaml")
 	}
@@ -131,6 +138,10 @@ Look at them. The ConfigMap is what web waits for, the ExternalArtifact what api
     cat clusters/web.yaml clusters/api.yaml
     kubectl get gitrepository,kustomization,externalartifact,configmap -n shop
     kubectl get deployment,pod,service -n shop -o wide
+
+Ask the cluster whether the gate is really in the path.
+
+    syncgate doctor --flux
 
 What needs nobody's approval: replicas and configuration. Flux looks every five seconds.
 
