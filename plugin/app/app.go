@@ -119,7 +119,7 @@ func New(ctx context.Context, s Settings) (*Build, error) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			return nil, refuse(gate.RenderFailed, "", err, "")
+			return nil, unrendered(err)
 		}
 		b.Renderer, b.Warnings, b.Inputs = r.Renderer, r.Warnings, inputs(r)
 		if r.Fill != nil {
@@ -187,7 +187,11 @@ func (b *Build) unique() error {
 		}
 		key := o.Subject.String()
 		if first := seen[key]; first != nil {
-			r := Refuse(gate.DuplicateObject, "%s stands twice: in %s and in %s", o.Subject.Short(), first.Where(), o.Where())
+			at := o.Where()
+			if first.Where() != at {
+				at = first.Where() + " and in " + at
+			}
+			r := Refuse(gate.DuplicateObject, "%s stands twice: in %s", o.Subject.Short(), at)
 			r.Sentence.Fix = "keep one of the two"
 			return r
 		}
@@ -227,6 +231,16 @@ func refuse(reason gate.Reason, doing string, err error, fix string) *Refusal {
 	r := Refuse(reason, "%s", receiptLike.ReplaceAllString(text, "(a receipt)"))
 	r.Sentence.Fix = fix
 	return r
+}
+
+// unrendered is the refusal of manifests that cannot be rendered.
+func unrendered(err error) *Refusal {
+	fix := ""
+	var failed *render.Error
+	if errors.As(err, &failed) {
+		fix = failed.Fix
+	}
+	return refuse(gate.RenderFailed, "", err, fix)
 }
 
 // receiptLike is a compact JWS. Some of kustomize's errors print an object's

@@ -101,7 +101,7 @@ func (s Settings) compare(ctx context.Context, b *Build, r render.Result, raw []
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return refuse(gate.RenderFailed, "", err, "")
+		return unrendered(err)
 	}
 	if len(got) != len(b.Objects) {
 		return Refuse(gate.RenderFailed, "with pins and receipts filled in, Flux would apply %d objects, and without %d", len(got), len(b.Objects))

@@ -58,7 +58,7 @@ func kustomization(ctx context.Context, tree *repo.Tree, dir string, o Options) 
 		defer leave()
 		objects, err := built.Fill(data)
 		if err != nil {
-			return nil, &Error{Renderer: Flux, Err: err}
+			return nil, failed(Flux, err)
 		}
 		return objects, nil
 	}

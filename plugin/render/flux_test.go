@@ -150,7 +150,7 @@ func TestFluxRefuses(t *testing.T) {
 		{"receipts as a base", "{}", map[string]string{"app/kustomization.yaml": "resources: [.syncgate]\n", "app/.syncgate/kustomization.yaml": "resources: []\n"}, "never rendered"},
 		{"an anchor in itself", "{}", map[string]string{"app/c.yaml": "a: &a [*a]\n"}, "contains itself"},
 		{"something else than objects", "{}", map[string]string{"app/c.yaml": "a: b\n"}, "missing Resource metadata"},
-		{"an object without a name", "{}", map[string]string{"app/c.yaml": "{apiVersion: batch/v1, kind: Job, metadata: {generateName: x-}}\n"}, "missing metadata.name"},
+		{"an object without a name", "{}", map[string]string{"app/c.yaml": "{apiVersion: batch/v1, kind: Job, metadata: {generateName: x-}}\n"}, "missing metadata.name in a Job of batch/v1"},
 		{"a name that a variable takes away", "{postBuild: {substitute: {a: ''}}}", map[string]string{"app/c.yaml": config("'${a}'", "")}, "once its variables are substituted"},
 		{"a variable without value", "{postBuild: {substitute: {b: c}}}", c, `ConfigMap "c": envsubst error: variable substitution failed: variable not set (strict mode): "a"`},
 		{"a ConfigMap that is missing", "{postBuild: {substituteFrom: [{kind: ConfigMap, name: none}]}}", c, `there is no ConfigMap "none"`},
@@ -184,6 +184,73 @@ func TestFluxRefuses(t *testing.T) {
 			}
 			if strings.Contains(err.Error(), o.Root) || strings.Contains(err.Error(), "syncgate-flux-") {
 				t.Errorf("got error %q, want no path of this machine", err)
+			}
+		})
+	}
+}
+
+// What ends a build of Flux comes with the next step.
+func TestFluxSaysWhatToDo(t *testing.T) {
+	pod := "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: web, command: [sh, -c, 'echo ${HOME}']}]}}\n"
+	job := "{apiVersion: batch/v1, kind: Job, metadata: {generateName: x-}}\n"
+	for _, tc := range []struct {
+		name, spec string
+		files      map[string]string
+		want, fix  string
+	}{
+		{"a variable of a shell", "{postBuild: {substitute: {b: c}}}", map[string]string{"app/p.yaml": pod}, `Pod "web": envsubst error: variable substitution failed: variable not set (strict mode): "HOME"`,
+			"write $${HOME} if it is for a shell, else give it a value in postBuild.substitute or a default (${HOME:-...}); or, on an object without gated fields, set kustomize.toolkit.fluxcd.io/substitute: disabled"},
+		{"a stray file", "{}", map[string]string{"app/p.yaml": pod, "app/values.yaml": "a: b\n"}, "flux: accumulating resources: './values.yaml': missing Resource metadata", "app has no kustomization.yaml, so that Flux applies every YAML file below it: add one"},
+		{"a stray file that is listed, in a base", "{}", map[string]string{"app/kustomization.yaml": "resources: [../base]\n", "base/kustomization.yaml": "resources: [values.yaml]\n", "base/values.yaml": "a: b\n"},
+			"flux: accumulating resources: '../base': 'values.yaml': missing Resource metadata", "list nothing but manifests under resources"},
+		{"a name that is made up later", "{}", map[string]string{"app/job.yaml": job}, "flux: accumulating resources: './job.yaml': missing metadata.name in a Job of batch/v1", "give the object a metadata.name"},
+		{"a path that is in no artifact", "{}", map[string]string{"app/p.yaml": pod, ".sourceignore": "/app/\n"}, `the path "app" is no directory`, "correct the path of the Kustomization"},
+		{"anything else", "{postBuild: {substituteFrom: [{kind: ConfigMap, name: none}]}}", map[string]string{"app/p.yaml": pod}, "is not known here", "mend it: syncgate render --application FILE builds the same"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := fluxOptions(t, tc.spec, tc.files)
+			o.Flux.Checkout = true
+			_, err := render.Render(t.Context(), o)
+			var failed *render.Error
+			if !errors.As(err, &failed) || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(failed.Fix, tc.fix) {
+				t.Errorf("got %v (%+v), want %q, Fix %q", err, failed, tc.want, tc.fix)
+			}
+			if strings.Contains(err.Error(), "must build at directory") {
+				t.Errorf("got %q: kustomize tries whether a file is a folder, which tells nobody anything", err)
+			}
+		})
+	}
+}
+
+// TestFluxSaysWhereAnObjectIsWritten: by file, never by its place in a render.
+func TestFluxSaysWhereAnObjectIsWritten(t *testing.T) {
+	written := strings.Replace(deploy, "name: web", "name: NAME", 1)
+	as := func(name string) string { return strings.Replace(written, "NAME", name, 1) }
+	for _, tc := range []struct {
+		name  string
+		files map[string]string
+		want  []string
+	}{
+		{"files without a kustomization", map[string]string{"app/all.yaml": as("a") + "---\n" + as("b"), "app/sub/c.yml": as("c"), "app/z.yaml": config("flow", "")}, []string{"app", "app/all.yaml", "app/all.yaml", "app/sub/c.yml"}},
+		{"a patched base", map[string]string{"app/kustomization.yaml": "resources: [../base]\npatches: [{path: p.yaml}]\n", "app/p.yaml": as("a"), "base/kustomization.yaml": "resources: [a.yaml]\n", "base/a.yaml": as("a")}, []string{"base/a.yaml"}},
+		{"another name", map[string]string{"app/kustomization.yaml": "resources: [a.yaml]\nnamePrefix: x-\n", "app/a.yaml": as("a")}, []string{"app/kustomization.yaml"}},
+		{"a generator", map[string]string{"app/kustomization.yaml": "configMapGenerator: [{name: a, literals: [a=b]}]\n"}, []string{"app/kustomization.yaml"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := fluxOptions(t, "{}", tc.files)
+			if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			r, err := render.Render(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, x := range r.Objects {
+				got = append(got, x.Where())
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

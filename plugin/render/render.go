@@ -19,6 +19,7 @@ import (
 
 	"github.com/syncgate/syncgate/plugin/internal/manifest"
 	"github.com/syncgate/syncgate/plugin/render/internal/command"
+	"github.com/syncgate/syncgate/plugin/render/internal/flux"
 	"github.com/syncgate/syncgate/plugin/render/internal/helm"
 	"github.com/syncgate/syncgate/plugin/render/internal/kustomize"
 	"github.com/syncgate/syncgate/plugin/render/internal/repo"
@@ -113,6 +114,7 @@ type Result struct {
 type Error struct {
 	Renderer string // empty if none was chosen
 	File     string // of a kustomize build, relative to Root; of a directory, the *manifest.Error in Err says it
+	Fix      string // the next step, if more is known of it than Err says; else empty
 	Err      error
 }
 
@@ -129,18 +131,27 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// failed says what the renderer could not do, and where.
+func failed(renderer string, err error) *Error {
+	out := &Error{Renderer: renderer, Err: err}
+	var inFile *kustomize.FileError
+	if errors.As(err, &inFile) {
+		out.File, out.Err = inFile.File, inFile.Err
+	}
+	var advice *flux.Advice
+	if errors.As(err, &advice) {
+		out.Fix = advice.Fix
+	}
+	return out
+}
+
 // Render renders o.Dir. Every error but a context's own is an *Error.
 func Render(ctx context.Context, o Options) (Result, error) {
 	renderer, result, err := render(ctx, o)
 	if err == nil {
 		return result, nil
 	}
-	out := &Error{Renderer: renderer, Err: err}
-	var inFile *kustomize.FileError
-	if errors.As(err, &inFile) {
-		out.File, out.Err = inFile.File, inFile.Err
-	}
-	return Result{}, out
+	return Result{}, failed(renderer, err)
 }
 
 func render(ctx context.Context, o Options) (string, Result, error) {

@@ -152,7 +152,9 @@ func (o outcome) rebuilds(ctx context.Context, lines []byte) error {
 		return app.Refuse(gate.RenderFailed, "building what was approved once more: %v", err)
 	}
 	if !bytes.Equal(again.Bytes(), lines) {
-		return app.Refuse(gate.RenderFailed, "kustomize makes something else of what was approved when it builds it once more: an annotation of kustomize is left on an object")
+		r := app.Refuse(gate.RenderFailed, "kustomize makes something else of what was approved when it builds it once more: an annotation of kustomize is left on an object")
+		r.Sentence.Fix = "take the annotations that are for kustomize (config.kubernetes.io, kustomize.config.k8s.io) off the manifests"
+		return r
 	}
 	return nil
 }

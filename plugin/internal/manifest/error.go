@@ -16,10 +16,7 @@ type Error struct {
 
 // Error returns "deploy.yaml document 2 line 14: duplicate key \"image\"".
 func (e *Error) Error() string {
-	at := printable(e.File)
-	if e.Document > 0 {
-		at = where(e.File, e.Document)
-	}
+	at := where(e.File, e.Document)
 	if e.Line > 0 {
 		at += fmt.Sprintf(" line %d", e.Line)
 	}

@@ -39,9 +39,13 @@ type Object struct {
 	// Tree is the object, decoded; see the package comment for its types.
 	Tree map[string]any
 	// File and Document (from 1) say where the object came from. The items of
-	// a List share a document.
+	// a List share a document; 0 is for what is not a document of that file, but
+	// was built by it.
 	File     string
 	Document int
+	// Source is the file that it was written in, where File built it and that is
+	// known; for messages.
+	Source string
 }
 
 // Group returns the API group, "" for the core group.
@@ -74,8 +78,14 @@ func (o Object) Name() string { return o.metadata("name") }
 // GenerateName returns metadata.generateName, "" if there is none.
 func (o Object) GenerateName() string { return o.metadata("generateName") }
 
-// Where returns the object's origin for people: "deploy.yaml document 2".
-func (o Object) Where() string { return where(o.File, o.Document) }
+// Where returns the object's origin for people: "deploy.yaml document 2", or only
+// the file.
+func (o Object) Where() string {
+	if o.Source != "" {
+		return printable(o.Source)
+	}
+	return where(o.File, o.Document)
+}
 
 func (o Object) metadata(key string) string {
 	m, _ := o.Tree["metadata"].(map[string]any)
@@ -91,6 +101,9 @@ func text(m map[string]any, key string) string {
 // where names a place in a stream. A file name comes from a repository: it is
 // quoted if it could be mistaken for anything else.
 func where(file string, document int) string {
+	if document == 0 {
+		return printable(file)
+	}
 	return fmt.Sprintf("%s document %d", printable(file), document)
 }
 

@@ -63,8 +63,31 @@ func Build(ctx context.Context, tree *repo.Tree, dir string, s Settings) (Result
 	}
 	tree.Packed(left)
 	if !tree.IsDir(dir) {
-		return Result{}, fmt.Errorf("the path %q is no directory of the artifact", dir)
+		return Result{}, &Advice{Fix: "correct the path of the Kustomization", Err: fmt.Errorf("the path %q is no directory of the artifact", dir)}
 	}
+	all := len(names(tree, dir)) == 0
+	r, err := build(ctx, tree, dir, s, spec)
+	if err != nil && ctx.Err() == nil {
+		return Result{}, advised(err, dir, all)
+	}
+	for i := range r.Objects {
+		if all {
+			r.Objects[i].File = dir // there is no kustomization to look into
+		}
+	}
+	if fill := r.Fill; fill != nil {
+		r.Fill = func(data map[string]string) ([]manifest.Object, error) {
+			objects, err := fill(data)
+			if err != nil {
+				return nil, advised(err, dir, all)
+			}
+			return objects, nil
+		}
+	}
+	return r, err
+}
+
+func build(ctx context.Context, tree *repo.Tree, dir string, s Settings, spec spec) (Result, error) {
 	file, data, err := generate(tree, dir, s.Kustomization)
 	if err != nil {
 		return Result{}, err
@@ -125,7 +148,7 @@ func (e *editor) fill(file string, own map[string]string) ([]manifest.Object, er
 		own = map[string]string{}
 	}
 	var out []manifest.Object
-	for i, kept := range e.kept {
+	for _, kept := range e.kept {
 		r := kept.DeepCopy()
 		if err := e.substitute(r, own); err != nil {
 			return nil, fmt.Errorf("%s %q: %w", r.GetKind(), r.GetName(), err)
@@ -134,9 +157,9 @@ func (e *editor) fill(file string, own map[string]string) ([]manifest.Object, er
 		if err != nil {
 			return nil, fmt.Errorf("%s %q: %w", r.GetKind(), r.GetName(), err)
 		}
-		list, err := manifest.FromTree(tree, file, i+1)
+		list, err := manifest.FromTree(tree, file, 0)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s %q: %w", r.GetKind(), r.GetName(), err)
 		}
 		out = append(out, list...)
 	}

@@ -93,6 +93,9 @@ func (f *files) checkPaths(dir string, k *types.Kustomization) error {
 			if err := f.checkPath(dir, list.field, p, list.inline, true); err != nil {
 				return err
 			}
+			if list.field == "resources" {
+				f.origins.list(path.Join(dir, p))
+			}
 			if base := path.Join(dir, p); f.tree.IsDir(base) && !slices.ContainsFunc(FileNames(), func(n string) bool { return f.tree.IsFile(path.Join(base, n)) }) {
 				return fmt.Errorf("%s: %q is a directory without a kustomization", list.field, p)
 			}

@@ -32,7 +32,8 @@ type files struct {
 	// a ConfigMap) are only bytes.
 	strict map[string]bool
 
-	images imageEntries
+	images  imageEntries
+	origins origins
 
 	// edited is a file that is data, whatever the repository has there.
 	edited    string
@@ -81,6 +82,7 @@ func (f *files) ReadFile(p string) ([]byte, error) {
 		err = f.checkKustomization(rel, data)
 	} else {
 		f.images.scan(data)
+		f.origins.scan(rel, data)
 		err = f.checkFile(rel, data)
 	}
 	if err != nil {

@@ -89,7 +89,7 @@ func Build(ctx context.Context, tree *repo.Tree, dir string, o Options) ([]manif
 	if err != nil {
 		return nil, nil, err
 	}
-	objects, err := objects(built, path.Join(dir, files.name(dir)))
+	objects, err := files.objects(built, path.Join(dir, files.name(dir)))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,16 +130,21 @@ func then(edit func(resmap.ResMap) error, m resmap.ResMap) (err error) {
 	return edit(m)
 }
 
-func objects(m resmap.ResMap, file string) ([]manifest.Object, error) {
+// objects are those of a build, by the kustomization in file.
+func (f *files) objects(m resmap.ResMap, file string) ([]manifest.Object, error) {
 	var out []manifest.Object
-	for i, r := range m.Resources() {
+	for _, r := range m.Resources() {
 		tree, err := object(r)
 		if err != nil {
 			return nil, &FileError{File: file, Err: fmt.Errorf("reading rendered %s %q: %w", r.GetKind(), r.GetName(), err)}
 		}
-		list, err := manifest.FromTree(tree, file, i+1)
+		// Which document of a render it is says nothing to a person.
+		list, err := manifest.FromTree(tree, file, 0)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("rendered %s %q: %w", r.GetKind(), r.GetName(), err)
+		}
+		for i := range list {
+			list[i].Source = f.origins.of(r)
 		}
 		out = append(out, list...)
 	}

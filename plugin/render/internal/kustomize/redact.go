@@ -6,8 +6,14 @@ import (
 )
 
 // Messages of kustomize quote what they stumbled on, which may be a secret's
-// value, and everybody who may look at an application reads its sync error.
+// value, and everybody who may look at an application reads its sync error. They
+// also say what it tried in vain, which is left out.
 var quoted = []struct{ pattern, by string }{
+	// What it says of a resource that it takes for a file and then for a folder.
+	{`"[^"\n]*" is not a regular file': recursed accumulation of path '[^'\n]*': accumulating resources: `, ""},
+	{`accumulation err='accumulating resources from ('[^'\n]*': )`, "$1"},
+	{`': must build at directory: '[^'\n]*': file is not directory`, ""},
+	{`in object \{\{([^\s{}]+) ([^\s{}]+)\} \{\{[^{}]*\} map\[[^\]]*\] map\[[^\]]*\]\}\}`, "in a $2 of $1"},
 	{`(?s)node contents:.*`, "(its contents are not shown)"},
 	{`literal sources \[[^\]]*\]: invalid literal source .*?, expected key=value`, "literals: one is not of the form key=value"},
 	{`invalid literal source .*?, expected key=value`, "one literal is not of the form key=value"},

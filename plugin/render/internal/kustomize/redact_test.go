@@ -17,6 +17,10 @@ func TestMessagesQuoteNoValues(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	}
+	const nested = `accumulating resources: accumulation err='accumulating resources from '../base': "base" is not a regular file': recursed accumulation of path '/base': accumulating resources: accumulation err='accumulating resources from 'notes.yaml': missing Resource metadata': must build at directory: '/base/notes.yaml': file is not directory`
+	if got, want := redacted(errors.New(nested)).Error(), "accumulating resources: '../base': 'notes.yaml': missing Resource metadata"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	plain := errors.New(`resources: "absent.yaml" does not exist`)
 	if redacted(plain) != plain {
 		t.Error("changed a message that quotes nothing")
