@@ -17,7 +17,7 @@ import (
 // revision to the garbage collector.
 func TestFluxPoliciesOnALiveFlux(t *testing.T) {
 	e := harness.New(t)
-	w := newFluxWorld(e, harness.BasicPolicy("release"))
+	w := newFluxWorld(e, harness.BasicPolicy("release")+"scope: {admission: {clusterScoped: [Namespace, ClusterRole, ClusterRoleBinding]}}\n")
 	w.Apply(w.Run(w.Dir, nil, w.b.Syncgate, "manifests", "policies", "--flux", "--policy", w.policy.Path(),
 		"--ungated", "flux-system/apps-"+strings.ToLower(byPostBuild)+",flux-system/apps-"+byArtifact))
 	w.WaitRefused([]byte(kustomizationIn("default", "probe", fluxGit)), byFluxKustomizations)

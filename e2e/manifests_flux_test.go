@@ -34,7 +34,11 @@ func fluxArtifact(name string) string {
 	return "sourceRef: {kind: ExternalArtifact, name: syncgate-flux-" + name + "}"
 }
 
-func fluxPost(list string) string { return fluxGit + ", postBuild: {substituteFrom: [" + list + "]}" }
+const fluxAccount = ", serviceAccountName: flux"
+
+func fluxPost(list string) string {
+	return fluxGit + fluxAccount + ", postBuild: {substituteFrom: [" + list + "]}"
+}
 
 func fluxOwn(name string) string { return "{kind: ConfigMap, name: syncgate-flux-" + name + "}" }
 
@@ -104,8 +108,10 @@ func TestPoliciesForFluxOnARealAPIServer(t *testing.T) {
 			{"a Secret of that name", g.mallory, kustomizationIn("shop", "post", fluxPost("{kind: Secret, name: syncgate-flux-post}")), apply, byFluxKustomizations},
 			{"optional", g.mallory, kustomizationIn("shop", "post", fluxPost("{kind: ConfigMap, name: syncgate-flux-post, optional: true}")), apply, byFluxKustomizations},
 			{"not the last one", g.mallory, kustomizationIn("shop", "post", fluxPost(fluxOwn("post")+", {kind: ConfigMap, name: vars}")), apply, byFluxKustomizations},
-			{"a variable of the gate", g.mallory, kustomizationIn("shop", "post", fluxGit+", postBuild: {substitute: {syncgate_pin_web: a}, substituteFrom: ["+fluxOwn("post")+"]}"), apply, byFluxKustomizations},
+			{"a variable of the gate", g.mallory, kustomizationIn("shop", "post", fluxGit+fluxAccount+", postBuild: {substitute: {syncgate_pin_web: a}, substituteFrom: ["+fluxOwn("post")+"]}"), apply, byFluxKustomizations},
+			{"its ConfigMap, with all of Flux's rights", g.mallory, strings.Replace(kustomizationIn("shop", "post", fluxPost(fluxOwn("post"))), fluxAccount, "", 1), apply, byFluxKustomizations},
 			{"its ConfigMap", g.mallory, kustomizationIn("shop", "post", fluxPost("{kind: ConfigMap, name: vars}, "+fluxOwn("post"))+", targetNamespace: shop"), apply, ""},
+			{"without its account", g.mallory, "", patch("post", `{"spec":{"serviceAccountName":null}}`), byFluxKustomizations},
 			{"back to the repository", g.mallory, "", patch("web", `{"spec":{"sourceRef":{"kind":"GitRepository","name":"shop"}}}`), byFluxKustomizations},
 			{"without the ConfigMap", g.mallory, "", patch("post", `{"spec":{"postBuild":null}}`), byFluxKustomizations},
 		})

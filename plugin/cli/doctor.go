@@ -38,6 +38,7 @@ type doctorOptions struct {
 	argo           doctor.ArgoCD
 	lookAtFlux     bool
 	flux           doctor.Flux
+	defaultAccount string
 	timeout        time.Duration
 	policy, output string
 
@@ -75,8 +76,10 @@ read a Deployment and ConfigMaps in Argo CD's namespace.
 With --flux it looks at a Flux: the gate for it runs, leads and goes by this
 policy; every Kustomization that is gated goes through it, has no field that
 changes what it approved, and asks for nothing that policy forbids; the gate has
-looked at each, and what is published is what it approved; kustomize-controller
-builds from its artifacts where one is asked for; the policies (syncgate manifests
+looked at each, Flux has applied nothing that it refused, and what is published is
+what it approved; a Kustomization in postBuild mode can give nobody rights across
+the cluster that nobody judges; kustomize-controller builds from the gate's
+artifacts where one is asked for; the policies (syncgate manifests
 policies --flux, and that of manifests flux) are there, bound and unchanged, or
 nobody else may write what it publishes; and the webhook's configuration is the
 generated one where a Kustomization is in postBuild mode. It needs the right to
@@ -102,6 +105,7 @@ cluster cannot be asked.`,
 	f.StringVar(&o.flux.FluxNamespace, "flux-namespace", "flux-system", "flux: its namespace")
 	f.StringSliceVar(&o.flux.Namespaces, "namespaces", nil, "flux: the namespaces whose Kustomizations are gated, as for manifests policies --flux (default: all)")
 	f.StringSliceVar(&o.flux.Ungated, "ungated", nil, "flux: NAMESPACE/NAME of Kustomizations there that are not, as for manifests policies --flux")
+	f.StringVar(&o.defaultAccount, "default-service-account", "", "flux: as for manifests policies --flux")
 	f.StringVar(&o.policy, "policy", os.Getenv("SYNCGATE_POLICY"), "the operator's policy file (default $SYNCGATE_POLICY)")
 	f.StringVar(&o.Environment, "environment", "", "environment of the policy that the webhook judges for (default: the one that policy selects)")
 	f.BoolVar(&o.wait, "wait", false, "look again every 2 s until all is well")
@@ -152,8 +156,8 @@ func (o *doctorOptions) check(c *cobra.Command) error {
 		return usage(c, "--kid, --replicas and --namespace go with --webhook")
 	case !o.argocd && (len(o.projects) > 0 || len(o.destinations) > 0 || len(o.argo.Namespaces) > 0 || o.argo.Image != ""):
 		return usage(c, "--projects, --destination, --application-namespaces and --image go with --argocd")
-	case !o.lookAtFlux && (len(o.flux.Namespaces) > 0 || len(o.flux.Ungated) > 0):
-		return usage(c, "--namespaces and --ungated go with --flux")
+	case !o.lookAtFlux && (len(o.flux.Namespaces) > 0 || len(o.flux.Ungated) > 0 || o.defaultAccount != ""):
+		return usage(c, "--namespaces, --ungated and --default-service-account go with --flux")
 	case o.policy == "":
 		return usage(c, "no policy: give --policy FILE or set SYNCGATE_POLICY")
 	case o.Replicas < 0:

@@ -16,7 +16,7 @@ import (
 
 // expectFlux fills in what follows from the policy for Flux.
 func (o *doctorOptions) expectFlux(c *cobra.Command, p *policy.Policy) error {
-	files, err := fluxPolicies(p, false, o.flux.Namespaces, o.flux.Ungated)
+	files, err := fluxPolicies(p, false, fluxSite{namespaces: o.flux.Namespaces, ungated: o.flux.Ungated, account: o.defaultAccount})
 	if err != nil {
 		return usage(c, "%v", err)
 	}

@@ -8,7 +8,7 @@ import (
 // A text that is looked for and is not there would leave the default in force,
 // unnoticed.
 func TestPoliciesForFluxSayWhatTheyAreTold(t *testing.T) {
-	files, err := fluxPolicies(parsePolicy(t, sitePolicy), true, []string{"shop", "pay"}, []string{"flux-system/flux-system"})
+	files, err := fluxPolicies(parsePolicy(t, sitePolicy), true, fluxSite{namespaces: []string{"shop", "pay"}, ungated: []string{"flux-system/flux-system"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,17 +35,48 @@ func TestPoliciesForFluxSayWhatTheyAreTold(t *testing.T) {
 	}
 }
 
-func TestPoliciesForFluxTakeOnlyNames(t *testing.T) {
-	p := parsePolicy(t, leastPolicy)
-	for _, c := range []struct{ namespaces, ungated []string }{
-		{namespaces: []string{"*"}}, {namespaces: []string{""}}, {namespaces: []string{"shop/web"}},
-		{ungated: []string{"web"}}, {ungated: []string{"shop/"}}, {ungated: []string{"shop/web/x"}}, {ungated: []string{"*/web"}},
+// TestAnAccountIsNotAskedForWhereTheWebhookJudgesClusterRoles: nor where
+// kustomize-controller has one for all. One of the two kinds is not enough.
+func TestAnAccountIsNotAskedForWhereTheWebhookJudgesClusterRoles(t *testing.T) {
+	scope := func(kinds string) string {
+		return leastPolicy + "scope: {admission: {clusterScoped: [" + kinds + "]}}\n"
+	}
+	for _, c := range []struct {
+		policy, account string
+		asked           bool
+	}{
+		{leastPolicy, "", true},
+		{scope("Namespace, ClusterRole"), "", true},
+		{scope("Namespace, ClusterRoleBinding"), "", true},
+		{scope("ClusterRole, ClusterRoleBinding"), "", false},
+		{scope("Namespace, ClusterRole.rbac.authorization.k8s.io, ClusterRoleBinding.rbac.authorization.k8s.io"), "", false},
+		{leastPolicy, "default", false},
 	} {
-		if _, err := fluxPolicies(p, false, c.namespaces, c.ungated); err == nil {
-			t.Errorf("namespaces %q, ungated %q: got no error", c.namespaces, c.ungated)
+		files, err := fluxPolicies(parsePolicy(t, c.policy), false, fluxSite{account: c.account})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			for word, want := range map[string]bool{"true": c.asked, "false": !c.asked} {
+				if got := strings.Contains(string(f.data), "- name: needsAccount\n    expression: |-\n      "+word+"\n"); got != want && strings.HasSuffix(f.path, "flux-kustomizations.yaml") {
+					t.Errorf("%q, account %q: needsAccount is %s: %v, want %v", c.policy, c.account, word, got, want)
+				}
+			}
 		}
 	}
-	if _, err := fluxPolicies(p, false, []string{"shop"}, []string{"shop/web.v1"}); err != nil {
+}
+
+func TestPoliciesForFluxTakeOnlyNames(t *testing.T) {
+	p := parsePolicy(t, leastPolicy)
+	for _, site := range []fluxSite{
+		{namespaces: []string{"*"}}, {namespaces: []string{""}}, {namespaces: []string{"shop/web"}},
+		{ungated: []string{"web"}}, {ungated: []string{"shop/"}}, {ungated: []string{"shop/web/x"}}, {ungated: []string{"*/web"}}, {account: "shop/flux"},
+	} {
+		if _, err := fluxPolicies(p, false, site); err == nil {
+			t.Errorf("%+v: got no error", site)
+		}
+	}
+	if _, err := fluxPolicies(p, false, fluxSite{namespaces: []string{"shop"}, ungated: []string{"shop/web.v1"}, account: "flux"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -23,7 +23,8 @@ import (
 func newManifestsPolicies() *cobra.Command {
 	var file, out string
 	var onStart, argo, flux bool
-	var projects, destinations, namespaces, ungated []string
+	var projects, destinations []string
+	var site fluxSite
 	c := &cobra.Command{
 		Use:   "policies",
 		Short: "Print the ValidatingAdmissionPolicies that hold while the webhook is dead",
@@ -44,7 +45,10 @@ and project for its administrators alone.
 --flux prints those for the cluster that Flux runs in instead: the gate's
 ConfigMaps and ExternalArtifacts for the gate alone, one of them in the path of
 every Kustomization in gated namespaces (--namespaces, by default all) but those
-that are not gated (--ungated), and no annotation relaxed but by administrators.
+that are not gated (--ungated), an account of its own on each in postBuild mode
+(or --default-service-account) unless the policy has the webhook judge
+ClusterRoles and ClusterRoleBindings, and no annotation relaxed but by
+administrators.
 
 With --out the files are written to a directory, which must not exist.`,
 		Args: cobra.NoArgs,
@@ -56,8 +60,8 @@ With --out the files are written to a directory, which must not exist.`,
 			if !argo && (len(projects) > 0 || len(destinations) > 0) {
 				return usage(c, "--projects and --destination go with --argocd")
 			}
-			if !flux && (len(namespaces) > 0 || len(ungated) > 0) {
-				return usage(c, "--namespaces and --ungated go with --flux")
+			if !flux && (len(site.namespaces) > 0 || len(site.ungated) > 0 || site.account != "") {
+				return usage(c, "--namespaces, --ungated and --default-service-account go with --flux")
 			}
 			var files manifestFiles
 			switch {
@@ -68,7 +72,7 @@ With --out the files are written to a directory, which must not exist.`,
 					return usage(c, "%v", err)
 				}
 			case flux:
-				if files, err = fluxPolicies(p, onStart, namespaces, ungated); err != nil {
+				if files, err = fluxPolicies(p, onStart, site); err != nil {
 					return usage(c, "%v", err)
 				}
 			default:
@@ -90,8 +94,9 @@ With --out the files are written to a directory, which must not exist.`,
 	f.StringSliceVar(&projects, "projects", nil, "argocd: the gated projects (default: all but the gate's own, syncgate)")
 	f.StringArrayVar(&destinations, "destination", nil, "argocd: ENVIRONMENT=SERVER or ENVIRONMENT=NAME, an environment of policy that may be asked for at a destination, as Applications write it: of a cluster that some name by server and some by name, give both; with one given, every other pair is refused")
 	f.BoolVar(&flux, "flux", false, "print those for Flux's Kustomizations instead")
-	f.StringSliceVar(&namespaces, "namespaces", nil, "flux: the namespaces whose Kustomizations are gated (default: all)")
-	f.StringSliceVar(&ungated, "ungated", nil, "flux: NAMESPACE/NAME of Kustomizations there that are not, such as flux-system/flux-system; administrators alone change them")
+	f.StringSliceVar(&site.namespaces, "namespaces", nil, "flux: the namespaces whose Kustomizations are gated (default: all)")
+	f.StringSliceVar(&site.ungated, "ungated", nil, "flux: NAMESPACE/NAME of Kustomizations there that are not, such as flux-system/flux-system; administrators alone change them")
+	f.StringVar(&site.account, "default-service-account", "", "flux: as kustomize-controller has it; without one Kustomizations of postBuild mode must name theirs, unless the policy's scope.admission.clusterScoped names ClusterRole and ClusterRoleBinding")
 	return c
 }
 

@@ -62,6 +62,17 @@ func (a Admission) Gated(namespace string) bool {
 	return !slices.Contains(a.Exclude, namespace)
 }
 
+// JudgesClusterRoles reports whether the webhook judges ClusterRoles and
+// ClusterRoleBindings, by which whoever may write them gives himself all rights.
+func (a Admission) JudgesClusterRoles() bool {
+	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} {
+		if !slices.Contains(a.ClusterScoped, kind) && !slices.Contains(a.ClusterScoped, kind+".rbac.authorization.k8s.io") {
+			return false
+		}
+	}
+	return true
+}
+
 func (v *validator) admissionPart() Admission {
 	a := Admission{
 		Warn:                     v.doc.Mode.Admission.is(warn),

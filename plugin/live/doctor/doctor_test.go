@@ -134,8 +134,8 @@ func TestAConvergedGatePasses(t *testing.T) {
 	if diff := cmp.Diff([]string{"configuration", "alone", "policies", "rollout", "path", "replicas", "policy", "keys", "reload"}, got); diff != "" {
 		t.Errorf("checks (-want +got):\n%s", diff)
 	}
-	if len(r.Replicas) != 3 || len(r.Warnings) != 0 {
-		t.Errorf("replicas %v, warnings %v; want three and none", r.Replicas, r.Warnings)
+	if len(r.Replicas) != 3 || len(r.Warnings) != 1 { // ClusterRoles, by default
+		t.Errorf("replicas %v, warnings %v; want three and one", r.Replicas, r.Warnings)
 	}
 	names := map[string]bool{}
 	for _, q := range s.Requests() {
@@ -374,6 +374,33 @@ func TestWarnModeIsNoGate(t *testing.T) {
 	for _, c := range r.Checks {
 		if c.Name == "path" && (!c.OK || !strings.Contains(c.Details[0], "it refuses this probe")) {
 			t.Errorf("path: got %+v, want that the probe alone is refused", c)
+		}
+	}
+}
+
+// TestRightsThatNobodyJudgesAreAWarning: the default leaves them to RBAC.
+func TestRightsThatNobodyJudgesAreAWarning(t *testing.T) {
+	for scope, want := range map[string]string{
+		"":                           "does not name ClusterRole and ClusterRoleBinding: ",
+		"clusterScoped: [Namespace]": "does not name ClusterRole and ClusterRoleBinding: ",
+		"clusterScoped: [Namespace, ClusterRole]":                     "does not name ClusterRoleBinding: ",
+		"clusterScoped: [Namespace, ClusterRole, ClusterRoleBinding]": "",
+	} {
+		settings := prod
+		if scope != "" {
+			settings += "scope: {admission: {" + scope + "}}\n"
+		}
+		s := newStage(t, settings)
+		s.good(1)
+		r := s.look(t)
+		got := ""
+		for _, w := range r.Warnings {
+			if strings.Contains(w, "clusterScoped") {
+				got += w
+			}
+		}
+		if !r.Converged() || (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%q: converged %v, warning %q, want %q", scope, r.Converged(), got, want)
 		}
 	}
 }
