@@ -26,6 +26,7 @@ func newExplain() *cobra.Command {
 or a .jwt file of the lock; with a policy its signature is verified), or an application's directory, of which it tells
 for each gated object which receipts there are and what is wrong with each. Of
 codes and receipts it takes several.`,
+		Args: cobra.ArbitraryArgs, // each is a code, a receipt or a directory, or refused
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return explainAll(c, &t, args)
