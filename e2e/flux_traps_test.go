@@ -71,7 +71,7 @@ func TestFluxPostBuildTraps(t *testing.T) {
 		{"a default", "${syncgate_pin_web}", "${syncgate_pin_web:-" + digest + "}", "is not bare"},
 		{"a replacement", "${syncgate_pin_web}", "${syncgate_pin_web/a/b}", "is not bare"},
 		{"substitution switched off", "metadata: {name: web,", "metadata: {name: web, labels: {kustomize.toolkit.fluxcd.io/substitute: disabled},", "substitute: disabled"},
-		{"no placeholder for the digest", plain + "@${syncgate_pin_web}", plain, "no placeholder for its digest"},
+		{"no placeholder for the digest", plain + "@${syncgate_pin_web}", plain, "no placeholder for its digest (containers[web].image of apps/shop/web.yaml)"},
 		{"no placeholder for receipts", `syncgate.io/receipt: "${syncgate_receipt_web}"`, "", "no placeholder for them"},
 		{"receipts in a place of their own", `{metadata: {labels: {app: web}}`, `{metadata: {labels: {app: web, x: "${syncgate_pin_web}"}}`, "placeholder of the gate"},
 	} {

@@ -64,9 +64,13 @@ func declared(data []byte) []declaration {
 			end()
 		case len(bytes.TrimSpace(text)) == 0 || text[0] == '#':
 		case in == 0:
-			inside, indent = bytes.HasPrefix(text, []byte("metadata:")), 0
+			value, metadata := bytes.CutPrefix(text, []byte("metadata:"))
+			inside, indent = metadata && written(value) == "", 0
 			if value, ok := bytes.CutPrefix(text, []byte("kind:")); ok {
 				d.kind = written(value)
+			}
+			if members, ok := bytes.CutPrefix(value, []byte(" {")); metadata && ok {
+				d.name = inlineName(members)
 			}
 		case inside:
 			if indent == 0 {
@@ -79,6 +83,26 @@ func declared(data []byte) []declaration {
 	}
 	end()
 	return out
+}
+
+// inlineName is the name among the members of an object in braces, behind the
+// first of them; "" if it is not on that line.
+func inlineName(members []byte) string {
+	depth, begin := 0, 0
+	for i, c := range members {
+		switch {
+		case c == '{' || c == '[':
+			depth++
+		case depth > 0 && (c == '}' || c == ']'):
+			depth--
+		case depth == 0 && (c == ',' || c == '}'):
+			if value, ok := bytes.CutPrefix(bytes.TrimLeft(members[begin:i], " "), []byte("name:")); ok {
+				return written(value)
+			}
+			begin = i + 1
+		}
+	}
+	return ""
 }
 
 // written is a plain or quoted text, without a comment.

@@ -17,6 +17,8 @@ func TestObjectsAreFoundAsTheyAreWritten(t *testing.T) {
 		{"two, in another order", "metadata:\n    labels:\n        name: other\n    name: a\nkind: Pod\n---\nkind: Job\nmetadata:\n  name: b\nspec:\n  name: c\n", []declaration{{"Pod", "a"}, {"Job", "b"}}},
 		{"names of others", "kind: Pod\nspec:\n  metadata:\n    name: web\n", nil},
 		{"a name in a label", "kind: Pod\nmetadata:\n  labels:\n    name: web\n", nil},
+		{"metadata on one line", "kind: Pod\nmetadata: {labels: {name: other}, finalizers: [name, x], name: \"web\"} # x\n", []declaration{{"Pod", "web"}}},
+		{"metadata on several lines in braces", "kind: Pod\nmetadata: {labels: {name: other},\n  name: web}\n", nil},
 		{"values", "kind: x\nname: y\n", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
