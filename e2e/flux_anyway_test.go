@@ -153,6 +153,36 @@ func TestFluxRevisionThatNeedsNoVariable(t *testing.T) {
 		}
 	})
 
+	// What a race is, without the haste: the next revision is there before the gate
+	// has taken the ConfigMap away.
+	t.Run("a race that is over", func(t *testing.T) {
+		s := release(byPostBuild)
+		w.gate.Stop()
+		s.writeBinding("1", "eve")
+		revision := s.push("Give eve rights")
+		s.WaitApplied(revision)
+		w.gate.Start()
+		for _, when := range []string{"at first", "when Flux cannot build it any more"} {
+			st := s.Wait("word that it was applied, "+when, func(st harness.KustomizationStatus) bool {
+				return st.ApprovedReason == "AppliedAnyway" && (when == "at first" || st.Ready == "False" && strings.Contains(st.Message, `configmaps "syncgate-flux-shop" not found`))
+			})
+			if !strings.HasPrefix(st.Sentence, "APPLIED ANYWAY "+revision+": ") || !strings.Contains(st.Sentence, "; SYNC REFUSED [DigestMismatch]") {
+				t.Errorf("%s: %s", when, st)
+			}
+		}
+		if got := w.gate.Metric("syncgate_flux_applied_anyway_total", map[string]string{"namespace": s.Namespace}); got != 1 {
+			t.Errorf("metric: got %v, want 1", got)
+		}
+		if diff := cmp.Diff([]string{"eve"}, s.bound()); diff != "" { // until something is approved
+			t.Errorf("subjects (-want +got):\n%s", diff)
+		}
+		s.writeBinding("1", "alice")
+		s.sign()
+		s.WaitApplied(s.push("Take it back"))
+		s.approved("of what takes it back")
+		holds(t, s, "after it was taken back")
+	})
+
 	t.Run("a webhook that judges them", func(t *testing.T) {
 		s := release(byPostBuild)
 		w.policy.SwapPolicy(harness.BasicPolicy("release")+judgesRBAC, w.signer)
