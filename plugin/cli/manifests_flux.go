@@ -59,7 +59,7 @@ func fluxPolicies(p *policy.Policy, onStart bool, site fluxSite) (manifestFiles,
 	}
 	a := p.Admission()
 	account := needsAccount
-	if site.account != "" || a.JudgesClusterRoles() {
+	if site.account != "" || len(a.UnjudgedGrants()) == 0 {
 		account = strings.Replace(account, "true", "false", 1)
 	}
 	var out manifestFiles

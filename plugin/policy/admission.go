@@ -62,15 +62,20 @@ func (a Admission) Gated(namespace string) bool {
 	return !slices.Contains(a.Exclude, namespace)
 }
 
-// JudgesClusterRoles reports whether the webhook judges ClusterRoles and
-// ClusterRoleBindings, by which whoever may write them gives himself all rights.
-func (a Admission) JudgesClusterRoles() bool {
-	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} {
+// grants are the kinds by which whoever may write them gives anybody any right.
+// They have no namespace, so that the webhook judges them only if policy says so.
+var grants = []string{"ClusterRole", "ClusterRoleBinding"}
+
+// UnjudgedGrants are the kinds, of ClusterRole and ClusterRoleBinding, that the
+// webhook is not asked about.
+func (a Admission) UnjudgedGrants() []string {
+	var out []string
+	for _, kind := range grants {
 		if !slices.Contains(a.ClusterScoped, kind) && !slices.Contains(a.ClusterScoped, kind+".rbac.authorization.k8s.io") {
-			return false
+			out = append(out, kind)
 		}
 	}
-	return true
+	return out
 }
 
 func (v *validator) admissionPart() Admission {

@@ -104,21 +104,27 @@ func (r *Report) sidecarPolicy(ctx context.Context, c *live.Cluster, o ArgoCD, s
 		r.add("policy", false, "take SYNCGATE_POLICY away, or mount the ConfigMap there", fmt.Sprintf("SYNCGATE_POLICY of the sidecar is %.120q, and ConfigMap %s is mounted at %.120q: it goes by another file", path, side.policy, side.mount))
 		return nil
 	}
-	at := fmt.Sprintf("ConfigMap %s/%s", o.ArgoNamespace, side.policy)
-	data, there, err := configMap(ctx, c, o.ArgoNamespace, side.policy)
+	return r.mountedPolicy(ctx, c, o.Policy, o.ArgoNamespace, side.policy, "the sidecar", fix)
+}
+
+// mountedPolicy looks whether the ConfigMap that somebody mounts is the policy at
+// hand. A mount follows it within minutes.
+func (r *Report) mountedPolicy(ctx context.Context, c *live.Cluster, want *policy.Policy, namespace, name, who, fix string) error {
+	at := fmt.Sprintf("ConfigMap %s/%s", namespace, name)
+	data, there, err := configMap(ctx, c, namespace, name)
 	if err != nil {
 		return err
 	}
 	if !there {
-		r.add("policy", false, fix, at+": there is none, and the sidecar does not start")
+		r.add("policy", false, fix, at+": there is none, and "+who+" does not start")
 		return nil
 	}
 	hash, err := hashOf(data)
 	switch {
 	case err != nil:
 		r.add("policy", false, fix, fmt.Sprintf("%s does not load: %s", at, clip(err.Error())))
-	case hash != o.Policy.Hash():
-		r.add("policy", false, fix, fmt.Sprintf("%s is policy %s, want %s", at, hash, o.Policy.Hash()))
+	case hash != want.Hash():
+		r.add("policy", false, fix, fmt.Sprintf("%s is policy %s, want %s", at, hash, want.Hash()))
 	default:
 		r.add("policy", true, "", fmt.Sprintf("%s is this policy, %s", at, hash))
 	}

@@ -138,7 +138,7 @@ func Look(ctx context.Context, c *live.Cluster, o Options) (Report, error) {
 	if err := r.policies(ctx, c, o.Policies); err != nil {
 		return r, err
 	}
-	if unjudged := unjudgedGrants(o.Policy.Admission()); len(unjudged) > 0 {
+	if unjudged := o.Policy.Admission().UnjudgedGrants(); len(unjudged) > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("policy's scope.admission.clusterScoped does not name %s: they are written without receipts, by whoever may", strings.Join(unjudged, " and ")))
 	}
 	expected, err := r.deployment(ctx, c, o)

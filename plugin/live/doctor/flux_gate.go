@@ -168,26 +168,7 @@ func (r *Report) gatePolicy(ctx context.Context, c *live.Cluster, o Flux, g gate
 		r.Warnings = append(r.Warnings, "the gate's policy is not in a ConfigMap volume "+fluxVolume+": whether it is this one cannot be seen")
 		return nil
 	}
-	namespace := o.Policy.Admission().Namespace
-	at := fmt.Sprintf("ConfigMap %s/%s", namespace, g.policy)
-	data, there, err := configMap(ctx, c, namespace, g.policy)
-	if err != nil {
-		return err
-	}
-	if !there {
-		r.add("policy", false, fix, at+": there is none, and the gate does not start")
-		return nil
-	}
-	hash, err := hashOf(data)
-	switch {
-	case err != nil:
-		r.add("policy", false, fix, fmt.Sprintf("%s does not load: %s", at, clip(err.Error())))
-	case hash != o.Policy.Hash():
-		r.add("policy", false, fix, fmt.Sprintf("%s is policy %s, want %s", at, hash, o.Policy.Hash()))
-	default:
-		r.add("policy", true, "", fmt.Sprintf("%s is this policy, %s", at, hash))
-	}
-	return nil
+	return r.mountedPolicy(ctx, c, o.Policy, o.Policy.Admission().Namespace, g.policy, "the gate", fix)
 }
 
 // kustomizeController is about what Flux's own controller is told at its start.

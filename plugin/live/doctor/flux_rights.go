@@ -6,13 +6,7 @@ import (
 	"strings"
 
 	"github.com/syncgate/syncgate/plugin/application"
-	"github.com/syncgate/syncgate/plugin/policy"
 )
-
-// grants are the kinds by which whoever applies as Flux itself gives anybody any
-// right. They have no namespace, so that the webhook judges them only if policy
-// says so.
-var grants = []string{"ClusterRole", "ClusterRoleBinding"}
 
 // anywayReason is that of the gate's condition when Flux has applied what it
 // refused.
@@ -35,27 +29,23 @@ func (r *Report) anyway(all []kustomized) {
 // the one that Flux takes where a Kustomization names none; empty: its own, or it
 // cannot be seen.
 func (r *Report) rights(o Flux, all []kustomized, account string) {
-	unjudged := unjudgedGrants(o.Policy.Admission())
-	var details []string
+	unjudged := o.Policy.Admission().UnjudgedGrants()
+	var details, bare []string
 	for _, k := range all {
-		if len(unjudged) > 0 && k.Mode == application.PostBuild && k.account == "" && account == "" {
+		switch {
+		case k.Mode != application.PostBuild || k.account != "" || account != "":
+		case len(unjudged) > 0:
 			details = append(details, fmt.Sprintf("%s is in postBuild mode and applied with the rights of Flux itself: a revision that needs no variable, refused or not, can bring a %s that nobody judges", k, strings.Join(unjudged, " or ")))
+		default:
+			bare = append(bare, k.String())
 		}
 	}
-	r.check("rights", details, "name "+strings.Join(grants, " and ")+" under scope.admission.clusterScoped and generate the webhook's configuration anew, or give the Kustomization spec.serviceAccountName, or kustomize-controller --default-service-account, of an account that may write neither (docs/flux.md, What postBuild mode guarantees)",
+	r.check("rights", details, "name ClusterRole and ClusterRoleBinding under scope.admission.clusterScoped and generate the webhook's configuration anew, or give the Kustomization spec.serviceAccountName, or kustomize-controller --default-service-account, of an account that may write neither (docs/flux.md, What postBuild mode guarantees)",
 		"no right can be given in postBuild mode that nobody judges")
+	if len(bare) > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("applied in postBuild mode with the rights of Flux itself: %s: a revision that needs no variable can bring webhook configurations and admission policies, which the API server shows to no webhook, and take the gate away; give each spec.serviceAccountName", clip(strings.Join(bare, ", "))))
+	}
 	if len(o.Policy.Admission().GatedDeletes) == 0 && slices.ContainsFunc(all, func(k kustomized) bool { return k.Mode != application.Plain }) {
 		r.Warnings = append(r.Warnings, "policy has no gatedDeletes: what a revision leaves out is pruned, a NetworkPolicy too, and nobody is asked")
 	}
-}
-
-// unjudgedGrants are those that the webhook is not asked about.
-func unjudgedGrants(a policy.Admission) []string {
-	var out []string
-	for _, kind := range grants {
-		if !slices.Contains(a.ClusterScoped, kind) && !slices.Contains(a.ClusterScoped, kind+".rbac.authorization.k8s.io") {
-			out = append(out, kind)
-		}
-	}
-	return out
 }

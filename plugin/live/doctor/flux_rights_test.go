@@ -58,6 +58,13 @@ func TestWhatTheWebhookIsNotAskedOfAFlux(t *testing.T) {
 			if said := slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "gatedDeletes") }); said != strings.Contains(c.text, "gatedDeletes") {
 				t.Errorf("warnings %q", r.Warnings)
 			}
+			// Where the webhook judges RBAC, what it is never shown is left.
+			bare := c.web == webPath && !c.own
+			if said := slices.ContainsFunc(r.Warnings, func(w string) bool {
+				return strings.Contains(w, "shop/web: ") && strings.Contains(w, "admission policies")
+			}); said != bare {
+				t.Errorf("warned of the rights of Flux itself: %v, want %v: %q", said, bare, r.Warnings)
+			}
 		})
 	}
 }
